@@ -1,0 +1,1 @@
+"""The server: its edges, routing, queues and topics."""

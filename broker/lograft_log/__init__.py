@@ -1,0 +1,1 @@
+"""The segmented log engine."""

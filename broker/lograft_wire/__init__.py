@@ -1,0 +1,1 @@
+"""What two processes must agree on: layouts, limits, configuration and errors."""

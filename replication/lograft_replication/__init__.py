@@ -1,0 +1,1 @@
+"""Raft groups on pysyncobj: journal, transport, membership and ownership."""
