@@ -51,7 +51,7 @@ class VoteRequest:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """Granted. `lease_left_ms`: how long a leader I have answered may still believe in its lease."""
+    """Granted. `lease_left_ms`: how long a leader I answered may still believe in its lease."""
 
     term: int
     lease_left_ms: int
