@@ -6,17 +6,12 @@ so none carries its sender.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from typing_extensions import Buffer
 
 
-class Entry(NamedTuple):
-    """One entry of a group's log, in the order pysyncobj keeps it."""
-
-    command: Buffer
-    index: int
-    term: int
+# One entry of a group's log as pysyncobj keeps it: (command, index, term).
+Entry = tuple[bytes, int, int]
 
 
 @dataclass(frozen=True, slots=True)
