@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from typing_extensions import Buffer
 
-
 # One entry of a group's log as pysyncobj keeps it: (command, index, term).
 Entry = tuple[bytes, int, int]
 
@@ -46,11 +45,13 @@ class VoteRequest:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """Granted. `lease_left_ms`: how long a leader I answered may still believe in its lease."""
+    """Granted. Until `lease_left_ms` from now a leader of `contact_term` that I answered may still
+    believe in its lease; if I was that leader myself, until then I was not allowed to serve."""
 
     term: int
+    contact_term: int
     lease_left_ms: int
-    stepped_down: bool  # the voter was the leader itself and has stopped serving
+    stepped_down: bool  # the voter led `contact_term` until this vote
 
 
 @dataclass(frozen=True, slots=True)

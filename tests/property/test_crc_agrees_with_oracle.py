@@ -2,8 +2,8 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from lograft_log.hot import crc
 
+from lograft_log.hot import crc
 from oracle import crc as oracle
 
 

@@ -1,0 +1,383 @@
+"""Segment: one .log file from a base offset, as its readers see it.
+
+A file's bytes below `length` never change: cuts and rewrites make new files and new Segments. So
+whoever holds a Segment may read it for as long as it likes, in any thread. The active segment grows
+behind `length`, which its `writer` moves after the bytes are written. Sealed segments are mapped
+when first read; the tail of the active one is read with plain reads until there is enough to map.
+"""
+
+from enum import Enum
+from typing import Protocol
+
+from lograft_log import damage, index, layout
+from lograft_log.chunk import Chunk
+from lograft_log.env import Disk, File
+from lograft_log.hot import indexer, record, search
+from lograft_log.settings import IndexKind, LogSettings
+
+START = layout.FILE_HEADER_BYTES  # position of the first frame
+_OFFSET_IN_FRAME = record.FRAME_HEADER_BYTES + 8
+
+
+class State(Enum):
+    ACTIVE = "active"
+    FULL = "full"
+    ARCHIVED = "archived"
+    QUARANTINED = "quarantined"
+
+
+class LiveIndex(Protocol):
+    """The indexes of a segment that is still written."""
+
+    def floor(self, offset: int) -> tuple[int, int]:
+        """(offset, position) of the last entry at or below `offset`; position START if none."""
+
+    def time_before(self, timestamp_ms: int) -> int:
+        """Position before which every record is older than `timestamp_ms`."""
+
+    def entries(self) -> memoryview: ...
+
+    def health_counts(self) -> tuple[int, int]:
+        """Number of offset entries and their bytes."""
+
+
+class Segment:
+    def __init__(
+        self,
+        *,
+        disk: Disk,
+        folder: str,
+        settings: LogSettings,
+        header: layout.FileHeader,
+        length: int,
+        next_offset: int,
+        timestamp_ms_max: int,
+        state: State,
+    ) -> None:
+        self.disk = disk
+        self.folder = folder
+        self.settings = settings
+        self.header = header
+        self.length = length  # bytes that may be read; a frame ends there
+        self.next_offset = next_offset  # behind the last record
+        self.timestamp_ms_max = timestamp_ms_max
+        self.state = state
+        self.file: File | None = None  # while active: the writer's
+        self.live: LiveIndex | None = None  # while active: the writer's
+        self.damage: damage.Damage | None = None
+        self.rebuild_count = 0
+        self.unsaved = False  # indexes were made anew and stand in memory only
+        self._log = memoryview(b"")
+        self._entries: memoryview | None = None
+        self._times: memoryview | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Segment({self.base_offset}..{self.next_offset}, {self.length} bytes, "
+            f"{self.state.value})"
+        )
+
+    @property
+    def base_offset(self) -> int:
+        return self.header.base_offset
+
+    @property
+    def path(self) -> str:
+        ending = layout.DAMAGED if self.state is State.QUARANTINED else layout.LOG
+        return f"{self.folder}/{layout.name(self.base_offset, ending)}"
+
+    @property
+    def mapped(self) -> bool:
+        return len(self._log) > 0
+
+    def drop_views(self) -> None:
+        """Forget what is mapped; readers that hold it keep it."""
+        self._log = memoryview(b"")
+        if not self.unsaved:
+            self._entries = None
+            self._times = None
+
+    def take(self, position: int, *, offset_from: int, bytes_max: int) -> tuple[Chunk | None, int]:
+        """Verified frames from `position` on whose records reach `offset_from`, and the position
+        behind them; None at the end."""
+        wanted = max(bytes_max, record.FRAME_HEADER_BYTES)
+        while position < (length := self.length):
+            view, shift = self._window(position, length, wanted)
+            end = min(length - shift, len(view))
+            span = record.scan(
+                view,
+                position - shift,
+                end,
+                offset_min=self.base_offset,
+                payload_max=self.settings.limits.payload_bytes_max,
+                offset_from=offset_from,
+                bytes_max=bytes_max,
+            )
+            if span.frame_count:
+                return self._chunk(view, span, shift), span.end + shift
+            if span.fault == 0:
+                position = span.end + shift
+                continue
+            if view is self._log:
+                raise self.found(span.end + shift, record.FAULTS[span.fault])
+            # Read, not mapped: the window may have been too small for the first frame. Else look
+            # once more through a map before saying that the disk is wrong.
+            size = _frame_bytes(view, span.end)
+            position = span.end + shift
+            if end + shift < length and size <= length - position and wanted < size:
+                wanted = size
+            else:
+                self._map(length)
+        return None, position
+
+    def seek(self, offset: int) -> int:
+        """A position at or before the frame that holds `offset`, close to it if indexed."""
+        found, position = self._floor(offset)
+        if position == START or self._offset_at(position) == found:
+            return position
+        if self.live is not None:
+            return START
+        self.rebuild()  # the index is intact in itself but speaks of another file
+        return self._floor(offset)[1]
+
+    def seek_time(self, timestamp_ms: int) -> int:
+        """A position before which every record is older than `timestamp_ms`."""
+        if self.live is not None:
+            return self.live.time_before(timestamp_ms)
+        times = self.times()
+        entry = search.time_before(times, timestamp_ms)
+        return layout.TIME_ENTRY.unpack_from(times, entry * 28)[2] if entry >= 0 else START
+
+    def entries(self) -> memoryview:
+        """The offset entries, from the file or made anew."""
+        if self.live is not None:
+            return self.live.entries()
+        if self._entries is None:
+            self._load_indexes()
+        assert self._entries is not None
+        return self._entries
+
+    def times(self) -> memoryview:
+        assert self.live is None
+        if self._times is None:
+            self._load_indexes()
+        assert self._times is not None
+        return self._times
+
+    def view(self) -> memoryview:
+        """The whole readable file, mapped."""
+        length = self.length
+        if len(self._log) < length:
+            self._map(length)
+        return self._log
+
+    def found(self, position: int, reason: str) -> damage.QuarantinedError:
+        """Note damage; from now on nothing of this segment is served."""
+        if self.damage is None:
+            self.damage = damage.report(
+                damage.Damage(
+                    path=self.path, position=position, reason=reason, base_offset=self.base_offset
+                )
+            )
+        return damage.QuarantinedError(self.damage, offset_next=self.next_offset)
+
+    def rebuild(self) -> None:
+        """Make the indexes of a sealed segment anew from its .log."""
+        view = self.view()
+        length = self.length
+        payload_max = self.settings.limits.payload_bytes_max
+        span = record.scan(
+            view, START, length, offset_min=self.base_offset, payload_max=payload_max
+        )
+        if span.fault:
+            raise self.found(span.end, record.FAULTS[span.fault])
+        entries = make_indexer(self.settings)
+        entries.feed(view, START, length, START)
+        self._entries = memoryview(entries.offsets())
+        self._times = memoryview(entries.times())
+        self.timestamp_ms_max = entries.timestamp_ms_max
+        self.rebuild_count += 1
+        self.unsaved = True
+
+    def save_indexes(self) -> None:
+        """Write what `rebuild` made. The caller syncs the folder."""
+        if self._entries is not None and self.settings.index is not IndexKind.NONE:
+            header = index_header(self.header, self.settings, index.OFFSETS)
+            index.save(self.disk, self.folder, header, index.OFFSETS, self._entries)
+        if self._times is not None:
+            header = index_header(self.header, self.settings, index.TIMES)
+            index.save(self.disk, self.folder, header, index.TIMES, self._times)
+        self.unsaved = False
+
+    def health(self) -> index.IndexHealth:
+        if self.live is not None:
+            count, size = self.live.health_counts()
+        else:
+            size = len(self.entries())
+            count = size // layout.OFFSET_ENTRY.size
+        return index.IndexHealth(
+            entry_count=count,
+            index_bytes=size,
+            log_bytes=self.length - START,
+            rebuild_count=self.rebuild_count,
+        )
+
+    def _window(self, position: int, length: int, wanted: int) -> tuple[memoryview, int]:
+        """A view that covers `position`, and the file position of its first byte."""
+        if position < len(self._log):
+            return self._log, 0
+        file = self.file
+        if file is not None and length - len(self._log) < self.settings.limits.map_step_bytes:
+            try:
+                data = file.read_at(position, min(wanted, length - position))
+                return memoryview(data), position
+            except OSError:
+                if self.file is not None:
+                    raise
+                # Sealed and closed meanwhile: fall through to the map.
+        self._map(length)
+        return self._log, 0
+
+    def _map(self, length: int) -> None:
+        file = self.file
+        if file is None:
+            file = self.open_file()
+            try:
+                self._log = file.map(length)
+            finally:
+                file.close()
+        else:
+            self._log = file.map(length)
+
+    def open_file(self) -> File:
+        """The .log for reading, if it still is the one this Segment was made for."""
+        if self.damage is not None:
+            raise damage.QuarantinedError(self.damage, offset_next=self.next_offset)
+        try:
+            file = self.disk.open(self.path, writable=False)
+        except FileNotFoundError as error:
+            raise damage.ChangedError(self.path) from error
+        try:
+            data = file.read_at(0, START)
+            header = layout.decode_header(data, magic=layout.MAGIC_LOG, path=self.path)
+            size = file.size()
+        except BaseException:
+            file.close()
+            raise
+        if header != self.header:
+            file.close()
+            raise damage.ChangedError(self.path)
+        if size < self.length:
+            file.close()
+            raise self.found(size, f"file is shorter than its {self.length} bytes")
+        return file
+
+    def _load_indexes(self) -> None:
+        times = index.load(
+            self.disk,
+            self.folder,
+            index_header(self.header, self.settings, index.TIMES),
+            index.TIMES,
+        )
+        entries: memoryview | None = memoryview(b"")
+        if self.settings.index is not IndexKind.NONE:
+            header = index_header(self.header, self.settings, index.OFFSETS)
+            entries = index.load(self.disk, self.folder, header, index.OFFSETS)
+            dense = self.settings.index is IndexKind.DENSE
+            if entries is not None and not (
+                index.usable(entries, log_bytes=self.length, dense=dense)
+                and self._complete(entries)
+            ):
+                entries = None
+        if times is None or entries is None or not self._times_usable(times):
+            self.rebuild()
+            return
+        self._entries = entries
+        self._times = times
+
+    def _times_usable(self, times: memoryview) -> bool:
+        count = len(times) // layout.TIME_ENTRY.size
+        return search.check_time(times, log_start=START, log_end=self.length) == count
+
+    def _complete(self, entries: memoryview) -> bool:
+        """Whether the last entry is near enough to the end, as the rule of `hot.indexer` asks."""
+        if not len(entries):
+            return self.length == START
+        interval = self.settings.interval_bytes
+        last = layout.OFFSET_ENTRY.unpack_from(entries, len(entries) - 24)[1]
+        span = record.scan(
+            self.view(),
+            last,
+            self.length,
+            offset_min=self.base_offset,
+            payload_max=self.settings.limits.payload_bytes_max,
+            bytes_max=interval,
+        )
+        end = span.end
+        if end < self.length and end - last < interval:
+            end += _frame_bytes(self._log, end)
+        return end >= self.length
+
+    def _floor(self, offset: int) -> tuple[int, int]:
+        if self.live is not None:
+            return self.live.floor(offset)
+        entries = self.entries()
+        if self.settings.index is IndexKind.NONE:
+            return floor_by_time(self.times(), offset)
+        entry = search.floor(entries, offset)
+        if entry < 0:
+            return 0, START
+        found, position, _, _ = layout.OFFSET_ENTRY.unpack_from(entries, entry * 24)
+        return found, position
+
+    def _offset_at(self, position: int) -> int:
+        view, shift = self._window(position, self.length, _OFFSET_IN_FRAME + 8)
+        at = position - shift + _OFFSET_IN_FRAME
+        return int.from_bytes(view[at : at + 8], "little")
+
+    def _chunk(self, view: memoryview, span: record.Span, shift: int) -> Chunk:
+        return Chunk(
+            data=view[span.start : span.end],
+            offset_first=span.offset_first,
+            offset_next=span.offset_last + 1,
+            record_count=span.record_count,
+            batch_count=span.batch_count,
+            timestamp_ms_max=span.timestamp_ms_max,
+            path=self.path,
+            position=span.start + shift,
+        )
+
+
+def floor_by_time(times: memoryview, offset: int) -> tuple[int, int]:
+    """Without an offset index the time entries narrow the search. They name the last offset of a
+    frame, so the frame's own first offset is not known here."""
+    entry = search.time_floor(times, offset)
+    if entry < 0:
+        return 0, START
+    _, found, position, _ = layout.TIME_ENTRY.unpack_from(times, entry * 28)
+    return found, position
+
+
+def make_indexer(settings: LogSettings) -> indexer.Indexer:
+    return indexer.Indexer(
+        interval_bytes=settings.interval_bytes,
+        time_interval_bytes=settings.time_interval_bytes,
+    )
+
+
+def index_header(
+    log_header: layout.FileHeader, settings: LogSettings, form: index.Form
+) -> layout.FileHeader:
+    interval = settings.interval_bytes if form is index.OFFSETS else settings.time_interval_bytes
+    return layout.FileHeader(
+        magic=form.magic,
+        base_offset=log_header.base_offset,
+        created_ms=log_header.created_ms,
+        generation=log_header.generation,
+        parameter=max(interval, 0),
+    )
+
+
+def _frame_bytes(view: memoryview, at: int) -> int:
+    """What the frame header at `at` says, or a whole header's worth when it is cut."""
+    return record.FRAME_HEADER_BYTES + int.from_bytes(view[at : at + 4], "little")

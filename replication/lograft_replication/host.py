@@ -1,0 +1,365 @@
+"""All Raft groups of one node: one journal, one link per peer, one timer.
+
+The composition root of this package and the only one who knows the journal, the network and the
+groups together. Everything here runs on one event loop; blocking work goes to three Backgrounds:
+`writer` (the journal's syncs), `helper` (its spare files) and `worker` (checkpoints and pulls).
+A journal that fails stops every group of the node at once, and nothing is tried again.
+"""
+
+import itertools
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from lograft_log.background import Background, Handle, Scheduler
+from lograft_log.env import Clock, Disk, Rng
+from lograft_replication import bulk, codec, replica
+from lograft_replication.checkpoint import CheckpointStore
+from lograft_replication.core import HaltError
+from lograft_replication.group import RaftGroup
+from lograft_replication.heartbeat import PeerBeat
+from lograft_replication.journal import Journal
+from lograft_replication.journal_limits import JournalLimits
+from lograft_replication.machine import Machine
+from lograft_replication.membership import Config
+from lograft_replication.messages import (
+    Chunk,
+    GroupMessage,
+    Heartbeat,
+    HeartbeatOk,
+    NodeMessage,
+    Offer,
+    Pull,
+)
+from lograft_replication.network import PeerNetwork
+from lograft_replication.replica import Replica, ReplicaEnv
+from lograft_replication.throttle import Throttle
+from lograft_replication.timing import GroupLimits, Timing
+from lograft_wire.errors import LograftError, RefusedError
+
+logger = logging.getLogger(__name__)
+
+NODE_GROUP = 0xFFFFFFFF  # in a frame: not for a group but for the node
+HOUSEKEEPING_S = 1.0
+JOURNAL_FILES_CALM = 4  # with more files than this, groups that hold the oldest checkpoint first
+
+
+class HostListener(Protocol):
+    """Who builds on the groups; always called on the loop."""
+
+    def on_role(self, group: RaftGroup) -> None:
+        """Role or term of the group changed."""
+
+    def on_halted(self, group: RaftGroup, error: LograftError) -> None:
+        """The group has stopped on this node for good."""
+
+    def on_failed(self, error: LograftError) -> None:
+        """The node's disk failed: every group has stopped."""
+
+
+class Host:
+    def __init__(
+        self,
+        *,
+        node: str,
+        incarnation: bytes,
+        disk: Disk,
+        folder: str,
+        clock: Clock,
+        rng: Rng,
+        scheduler: Scheduler,
+        network: PeerNetwork,
+        writer: Background,
+        helper: Background,
+        worker: Background,
+        machine_for: Callable[[int], Machine],
+        listener: HostListener,
+        timing: Timing,
+        limits: GroupLimits,
+        journal_limits: JournalLimits,
+        bulk_limits: bulk.Limits,
+    ) -> None:
+        self.node = node
+        self.groups: dict[int, RaftGroup] = {}
+        self.failed: LograftError | None = None
+        self.journal: Journal
+        self._replicas: dict[int, Replica] = {}
+        self._incarnation = incarnation
+        self._disk = disk
+        self._folder = folder
+        self._clock = clock
+        self._rng = rng
+        self._scheduler = scheduler
+        self._network = network
+        self._writer = writer
+        self._helper = helper
+        self._machine_for = machine_for
+        self._listener = listener
+        self._timing = timing
+        self._journal_limits = journal_limits
+        self._beats: dict[str, PeerBeat] = {}  # one per link that is up
+        self._woken: dict[RaftGroup, None] = {}  # in order: a set would not repeat itself
+        self._turning = False
+        self._unsynced: dict[RaftGroup, None] = {}
+        self._beat_at = self._housekeeping_at = 0.0
+        self._timer: Handle | None = None
+        self._stopped = False
+        self._env = ReplicaEnv(
+            node=node,
+            disk=disk,
+            folder=f"{folder}/groups",
+            clock=clock,
+            rng=rng,
+            worker=worker,
+            timing=timing,
+            limits=limits,
+            bulk_limits=bulk_limits,
+            throttle=Throttle(
+                bytes_per_s=bulk_limits.bytes_per_s,
+                burst_bytes=bulk_limits.burst_bytes,
+                now_s=clock.now_s(),
+            ),
+            requests=itertools.count(1),
+            port=self,
+            send_pull=lambda peer, pull: self._send_node(peer, pull),
+            on_failed=self.fail,
+        )
+
+    def start(self) -> None:
+        """Recover from disk, blocking, and take part. DamagedError: durable data is wrong, and
+        this node may not go on under its present identity."""
+        self.journal = Journal.open(
+            disk=self._disk,
+            folder=f"{self._folder}/journal",
+            limits=self._journal_limits,
+            rng=self._rng,
+            incarnation=self._incarnation,
+            scheduler=self._scheduler,
+            writer=self._writer,
+            helper=self._helper,
+        )
+        self.journal.on_failed = self.fail
+        self.journal.add_listener(self._journal_synced)
+        for name in self._disk.names(self._env.folder):
+            if name.isdigit():
+                self._open_group(int(name))
+        for group_id in self.journal.groups():
+            if group_id not in self.groups:
+                self.journal.drop_group(group_id)  # a drop that a crash cut short
+        self._network.attach(self)
+        self._timer = self._scheduler.call_later(0, self._tick)
+
+    def stop(self, done: Callable[[], None]) -> None:
+        """Write out what is known and end. Leadership should have been handed over before."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for one in self._replicas.values():
+            one.close()
+        self.journal.close(done)
+
+    # Groups
+
+    def create_group(self, group_id: int, config: Config) -> RaftGroup:
+        """A group that starts with these members on all of them; or, with no voters, an empty
+        member that waits to be added by the group's leader. Blocks shortly."""
+        if group_id in self.groups:
+            raise RefusedError(f"group {group_id} exists already")
+        replica.create_store(self._env, group_id, config, self._machine_for(group_id))
+        group = self._open_group(group_id)
+        assert group is not None
+        return group
+
+    def drop_group(self, group_id: int) -> None:
+        """Forget a group this node is no longer a member of. The folder goes first: what is left
+        in the journal after a crash is found at the next start; a vote must not be forgotten
+        while the group could come back."""
+        one = self._replicas.pop(group_id)
+        group = self.groups.pop(group_id)
+        group.halt(HaltError(f"group {group_id} was dropped from this node"))
+        one.close()
+        self._disk.remove_folder(f"{self._env.folder}/{group_id:08d}")
+        self._disk.sync_folder(self._env.folder)
+        self.journal.drop_group(group_id)
+
+    def _open_group(self, group_id: int) -> RaftGroup | None:
+        store = CheckpointStore(self._disk, self._env.folder, group_id)
+        manifest = store.open()
+        if manifest is None:  # a creation that a crash cut short: it never took part
+            self._disk.remove_folder(store.folder)
+            self._disk.sync_folder(self._env.folder)
+            return None
+        log = self.journal.group(group_id)
+        one = Replica(self._env, store, manifest, log, self._machine_for(group_id))
+        self._replicas[group_id] = one
+        self.groups[group_id] = one.group
+        one.group.start()
+        self._unsynced[one.group] = None
+        return one.group
+
+    def checkpoint(self, group_id: int) -> bool:
+        return self._replicas[group_id].checkpoint()
+
+    def pull_progress(self, group_id: int) -> tuple[int, int] | None:
+        return self._replicas[group_id].pull_progress
+
+    # For the groups (GroupPort)
+
+    def send(self, group: int, peer: str, message: GroupMessage) -> bool:
+        if peer not in self._beats:
+            return False
+        return self._network.send(peer, codec.encode(group, message))
+
+    def linked(self, peer: str) -> bool:
+        return peer in self._beats
+
+    def wake(self, group: RaftGroup) -> None:
+        self._woken[group] = None
+        if not self._turning:
+            self._turning = True
+            self._scheduler.call_soon(self._turn)
+
+    def journaled(self, group: RaftGroup) -> None:
+        self._unsynced[group] = None
+
+    def later(self, delay_s: float, callback: Callable[[], None]) -> None:
+        self._scheduler.call_later(delay_s, callback)
+
+    def role_changed(self, group: RaftGroup) -> None:
+        logger.info(
+            "event=role group=%d role=%s term=%d", group.group_id, group.role.name, group.term
+        )
+        self._listener.on_role(group)
+
+    def halted(self, group: RaftGroup, error: LograftError) -> None:
+        self._listener.on_halted(group, error)
+
+    def offered(self, group: RaftGroup, peer: str, offer: Offer) -> None:
+        self._replicas[group.group_id].offered(peer, offer)
+
+    def offer_for(self, group: RaftGroup) -> tuple[int, int, int, int]:
+        return self._replicas[group.group_id].offer_for()
+
+    # From the network (NetworkEvents)
+
+    def on_up(self, peer: str, boot: bytes) -> None:
+        logger.info("event=link_up peer=%s boot=%s", peer, boot.hex())
+        self._beats[peer] = PeerBeat(peer)
+        for one in self._replicas.values():
+            one.group.link_up(peer)
+            one.link(peer, up=True)
+        self._beat(peer)
+
+    def on_down(self, peer: str) -> None:
+        logger.info("event=link_down peer=%s", peer)
+        del self._beats[peer]
+        for one in self._replicas.values():
+            one.group.link_down(peer)
+            one.link(peer, up=False)
+
+    def on_gone(self, peer: str) -> None:
+        for group in self.groups.values():
+            group.peer_gone(peer)
+
+    def on_frame(self, peer: str, frame: memoryview) -> None:
+        group_id, message = codec.decode(frame)
+        if isinstance(message, NodeMessage):
+            self._on_node_message(peer, message)
+            return
+        group = self.groups.get(group_id)
+        if group is not None:
+            self._guarded(group, lambda: group.receive(peer, message))
+
+    def _on_node_message(self, peer: str, message: NodeMessage) -> None:
+        match message:
+            case Heartbeat():
+                self._send_node(peer, self._beats[peer].answer(message, self.groups))
+            case HeartbeatOk():
+                self._beats[peer].answered(message, self.groups)
+            case Pull():
+                self._on_pull(peer, message)
+            case Chunk():
+                for one in self._replicas.values():
+                    if one.puller is not None:
+                        one.puller.on_chunk(message)
+
+    def _on_pull(self, peer: str, message: Pull) -> None:
+        one = self._replicas.get(message.group)
+        if one is None:
+            text = f"group {message.group} is not on node {self.node}"
+            self._send_node(peer, Chunk(message.request, text, b""))
+        else:
+            one.server.on_pull(message, lambda chunk: self._send_node(peer, chunk))
+
+    def _send_node(self, peer: str, message: NodeMessage) -> None:
+        if peer in self._beats:
+            self._network.send(peer, codec.encode(NODE_GROUP, message))
+
+    # Time and the journal
+
+    def _tick(self) -> None:
+        now = self._clock.now_s()
+        if now >= self._beat_at:
+            self._beat_at = now + self._timing.heartbeat_s * 0.9
+            for peer in self._beats:
+                self._beat(peer)
+        for one in list(self._replicas.values()):
+            self._guarded(one.group, one.group.timer)
+            one.timer()
+        if now >= self._housekeeping_at and self.failed is None:
+            self._housekeeping_at = now + HOUSEKEEPING_S
+            self._keep_house()
+        if not self._stopped:
+            self._timer = self._scheduler.call_later(self._timing.heartbeat_s / 2, self._tick)
+
+    def _beat(self, peer: str) -> None:
+        table = tuple(
+            (group_id, group.term)
+            for group_id, group in sorted(self.groups.items())
+            if group.is_leader and peer in group.config.members
+        )
+        self._send_node(peer, self._beats[peer].beat(table, self._clock.now_s()))
+
+    def _keep_house(self) -> None:
+        """Let journals forget, and take checkpoints where they are due or the journal is long."""
+        urgent: set[int] = set()
+        if self.journal.stats.file_count > JOURNAL_FILES_CALM:
+            urgent.update(self.journal.oldest_pinning_groups())
+        for group_id, one in self._replicas.items():
+            if one.group.halted is not None:
+                continue
+            one.group.trim()
+            if group_id in urgent or one.checkpoint_due():
+                one.checkpoint()
+
+    def _turn(self) -> None:
+        self._turning = False
+        woken, self._woken = self._woken, {}
+        for group in woken:
+            self._guarded(group, group.turn)
+
+    def _journal_synced(self) -> None:
+        unsynced, self._unsynced = self._unsynced, {}
+        for group in unsynced:
+            if not group.durable():
+                self._unsynced[group] = None
+
+    def _guarded(self, group: RaftGroup, call: Callable[[], None]) -> None:
+        """A mistake of ours in one group stops that group, not the node."""
+        try:
+            call()
+        except LograftError:
+            raise
+        except Exception as error:
+            logger.exception("event=group_broken group=%d", group.group_id)
+            group.halt(HaltError(f"group {group.group_id}: {error!r}"))
+
+    def fail(self, error: LograftError) -> None:
+        """The disk failed: stop every group now. Nothing is written or tried again."""
+        if self.failed is not None:
+            return
+        self.failed = error
+        logger.critical("event=node_failed node=%s error=%r", self.node, str(error))
+        for group in self.groups.values():
+            group.halt(error)
+        self._listener.on_failed(error)

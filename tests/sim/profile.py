@@ -1,0 +1,86 @@
+"""What one simulated run is made of: sizes, times and the kinds of trouble in it.
+
+Each seed draws its own mixture (few kinds of faults at once find more than all of them always), so
+a seed alone stands for the whole run.
+"""
+
+import random
+from dataclasses import dataclass
+
+from lograft_replication.journal_limits import JournalLimits
+from lograft_replication.timing import GroupLimits, Timing
+
+FAULTS = (
+    "kill",
+    "kill_leader",
+    "power_cut",
+    "power_cut_all",
+    "crash_point",
+    "cut_link",
+    "cut_one_way",
+    "isolate",
+    "reset_link",
+    "storm_weather",
+    "pause",
+    "clock_jump",
+    "slow_disk",
+    "full_disk",
+    "sync_error",
+    "flip_bit",
+    "lose_volume",
+    "move_member",
+    "transfer",
+    "checkpoint",
+)
+FAULTS_AT_LEAST = 4  # kinds in one run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    node_count: int = 3
+    voter_count: int = 3
+    group_count: int = 2
+    run_s: float = 12.0
+    settle_s: float = 60.0  # how long the healed cluster may take to become whole and live
+    fault_gap_s: tuple[float, float] = (0.05, 0.9)
+    client_gap_s: tuple[float, float] = (0.004, 0.04)
+    command_bytes: tuple[int, ...] = (16, 60, 300, 2000)
+    clock_drift: float = 0.01  # rates lie within 1 plus or minus this
+    disk_choices_s: tuple[float, ...] = (0.0002, 0.001, 0.005)
+    faults: tuple[str, ...] = FAULTS
+    timing: Timing = Timing()
+    limits: GroupLimits = GroupLimits()
+    journal: JournalLimits = JournalLimits(
+        file_bytes=32 << 10, entry_bytes_max=8 << 10, group_count_max=8
+    )
+
+
+def draw(seed: int) -> Profile:
+    rng = random.Random(f"{seed}/profile")
+    node_count = rng.choice((3, 3, 5))
+    faults = rng.sample(FAULTS, rng.randint(FAULTS_AT_LEAST, len(FAULTS)))
+    return Profile(
+        node_count=node_count,
+        voter_count=rng.choice((3, node_count)),
+        group_count=rng.choice((1, 2, 3)),
+        faults=tuple(sorted(faults)),
+        fault_gap_s=rng.choice(((0.05, 0.5), (0.05, 1.0), (0.3, 2.0))),
+        client_gap_s=rng.choice(((0.002, 0.02), (0.005, 0.05))),
+        disk_choices_s=rng.choice(((0.0002, 0.001, 0.005), (0.001, 0.005, 0.03, 0.2))),
+        limits=GroupLimits(
+            command_bytes_max=4 << 10,
+            window_bytes_max=rng.choice((4 << 10, 64 << 10)),
+            append_bytes_max=8 << 10,
+            apply_bytes_max=rng.choice((1 << 10, 64 << 10)),
+            checkpoint_bytes=rng.choice((8 << 10, 64 << 10, 1 << 20)),
+            lag_bytes_max=rng.choice((4 << 10, 64 << 10)),
+            learner_lag_bytes_max=rng.choice((4 << 10, 1 << 20)),
+        ),
+        journal=JournalLimits(
+            file_bytes=rng.choice((24 << 10, 64 << 10)),
+            entry_bytes_max=8 << 10,
+            group_count_max=8,
+            flush_bytes_max=rng.choice((2 << 10, 64 << 10)),
+            memory_bytes_max=rng.choice((0, 8 << 10, 1 << 20)),
+        ),
+    )
