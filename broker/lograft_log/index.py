@@ -56,12 +56,12 @@ class IndexFile:
         self._file: File = disk.open(self.path, create=True)
         self._view = memoryview(b"")  # entries mapped so far
         self.count = 0  # entries in the file; the readers' limit
-        self.stale = False  # it held something, but not of this .log
+        self.fresh = False  # it was missing, or held something else than entries of this .log
         size = self._file.size()
         if size and _belongs(self._file, header, form):
             self.count = (size - layout.FILE_HEADER_BYTES) // form.entry_bytes
             return
-        self.stale = size > 0
+        self.fresh = True
         self._file.truncate(0)
         self._file.write_at(0, [header.encode()])
 

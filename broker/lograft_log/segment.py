@@ -62,6 +62,7 @@ class Segment:
         self.next_offset = next_offset  # behind the last record
         self.timestamp_ms_max = timestamp_ms_max
         self.state = state
+        self.sealed = False  # its .seal is durable
         self.file: File | None = None  # while active: the writer's
         self.live: LiveIndex | None = None  # while active: the writer's
         self.damage: damage.Damage | None = None
@@ -120,20 +121,24 @@ class Segment:
                 continue
             if view is self._log:
                 raise self.found(span.end + shift, record.FAULTS[span.fault])
-            # Read, not mapped: the window may have been too small for the first frame. Else look
-            # once more through a map before saying that the disk is wrong.
-            size = _frame_bytes(view, span.end)
+            # Read, not mapped: the window may have ended inside a frame. Else look once more
+            # through a map before saying that the disk is wrong.
+            moved = span.end + shift > position
             position = span.end + shift
-            if end + shift < length and size <= length - position and wanted < size:
-                wanted = size
-            else:
-                self._map(length)
+            if end + shift < length:
+                size = _frame_bytes(view, span.end)
+                if moved or wanted < size <= length - position:
+                    wanted = max(wanted, min(size, length - position))
+                    continue
+            self._map(length)
         return None, position
 
     def seek(self, offset: int) -> int:
         """A position at or before the frame that holds `offset`, close to it if indexed."""
         found, position = self._floor(offset)
-        if position == START or self._offset_at(position) == found:
+        if position == START or self.settings.index is IndexKind.NONE:
+            return position
+        if self._offset_at(position) == found:
             return position
         if self.live is not None:
             return START
@@ -142,23 +147,22 @@ class Segment:
 
     def seek_time(self, timestamp_ms: int) -> int:
         """A position before which every record is older than `timestamp_ms`."""
-        if self.live is not None:
-            return self.live.time_before(timestamp_ms)
+        if (live := self.live) is not None:
+            return live.time_before(timestamp_ms)
         times = self.times()
         entry = search.time_before(times, timestamp_ms)
         return layout.TIME_ENTRY.unpack_from(times, entry * 28)[2] if entry >= 0 else START
 
     def entries(self) -> memoryview:
         """The offset entries, from the file or made anew."""
-        if self.live is not None:
-            return self.live.entries()
+        if (live := self.live) is not None:
+            return live.entries()
         if self._entries is None:
             self._load_indexes()
         assert self._entries is not None
         return self._entries
 
     def times(self) -> memoryview:
-        assert self.live is None
         if self._times is None:
             self._load_indexes()
         assert self._times is not None
@@ -210,8 +214,8 @@ class Segment:
         self.unsaved = False
 
     def health(self) -> index.IndexHealth:
-        if self.live is not None:
-            count, size = self.live.health_counts()
+        if (live := self.live) is not None:
+            count, size = live.health_counts()
         else:
             size = len(self.entries())
             count = size // layout.OFFSET_ENTRY.size
@@ -319,8 +323,8 @@ class Segment:
         return end >= self.length
 
     def _floor(self, offset: int) -> tuple[int, int]:
-        if self.live is not None:
-            return self.live.floor(offset)
+        if (live := self.live) is not None:
+            return live.floor(offset)
         entries = self.entries()
         if self.settings.index is IndexKind.NONE:
             return floor_by_time(self.times(), offset)

@@ -31,7 +31,7 @@ class Term(Protocol):
     @property
     def name(self) -> str: ...
 
-    def of(self, record: Record) -> bytes | None:
+    def of(self, item: Record, /) -> bytes | None:
         """The value of this record, or None when it has none."""
 
 

@@ -6,7 +6,7 @@
 
 The pointer is renamed last and older things go after it, so after a crash at any moment one whole
 checkpoint is found: the old or the new. The pointer is also the first file a group ever writes
-(index "none": no checkpoint yet), so a missing one beside other files is damage and not a first start.
+(index "none": no checkpoint yet), so a missing one beside other files is damage and no first start.
 
 Leaves pulling a checkpoint from another node to `bulk`. The group calls `open` at start and the
 blocking rest in its Background, one piece at a time; the properties may be read on the loop.
@@ -16,7 +16,9 @@ from dataclasses import dataclass
 
 from lograft_log.env import Disk, File
 from lograft_replication import durable, manifest
+from lograft_replication.machine import Capture
 from lograft_replication.manifest import Manifest
+from lograft_replication.membership import Config
 from lograft_replication.messages import Offer
 from lograft_wire.errors import DamagedError, RefusedError
 
@@ -116,6 +118,23 @@ class CheckpointStore:
             elif not self._disk.exists(self.state_folder):
                 raise DamagedError(f"{self.state_folder} is missing", path=self.state_folder)
             return self._placed.manifest
+
+    def take(self, capture: Capture, *, index: int, term: int, config: Config) -> Manifest:
+        """A whole checkpoint of a captured machine, in the only right order."""
+        new = Manifest(
+            group=self.group_id,
+            index=index,
+            term=term,
+            config=config,
+            files=capture.files,
+            payload=capture.payload,
+        )
+        with durable.disk_errors("syncing the state in", self.state_folder):
+            capture.sync()
+        self.write(new)
+        with durable.disk_errors("removing old state in", self.state_folder):
+            capture.after()
+        return new
 
     def write(self, new: Manifest) -> None:
         """Make `new` the checkpoint of the present state folder, whose files must be durable."""

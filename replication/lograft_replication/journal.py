@@ -120,7 +120,8 @@ class Journal:
         writer: background.Background,
         helper: background.Background,
     ) -> "Journal":
-        """Recover what is in the folder, or start a new journal there. Blocks.
+        """Recover what is in the folder, or start a new journal there. Blocks. The folder above
+        it is the caller's, and durable.
 
         DamagedError when something that was durable is wrong, StorageError for other trouble.
         """

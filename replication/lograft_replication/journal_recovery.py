@@ -268,7 +268,7 @@ def _check(scan: _Scan, oldest: JournalFile) -> None:
 def _repair(scan: _Scan, active: JournalFile) -> None:
     """Make durable what was accepted without proof that it is."""
     assert active.file is not None
-    if scan.content > scan.durable:
+    if scan.durable < scan.expected - 1:
         # Everything in older files is durable: this file's table was written after their sync.
         position = scan.positions[max(scan.durable + 1 - active.first_sequence, 0)]
         active.file.write_at(position, [active.file.read_at(position, scan.cut - position)])

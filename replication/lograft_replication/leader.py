@@ -43,7 +43,8 @@ class Leader:
         core = self._core
         now = core.clock.now_s()
         self.noop_index = core.log.last_index + 1
-        self.serve_at = now + core.election.wait_s()
+        # Alone, there is nobody whose lease we would have to wait for.
+        self.serve_at = now + (core.election.wait_s() if core.other_voters else 0.0)
         self._quorum_from = now + core.timing.fallback_s
         others = [peer for peer in core.config.members if peer != core.node]
         self._progress = {peer: Progress(answered_at=now) for peer in others}

@@ -20,6 +20,7 @@ from lograft_replication import handshake, link_socket, peers
 from lograft_replication.handshake import Handshake, Identity, Role
 from lograft_replication.link_protocol import Limits, Link
 from lograft_replication.network import NetworkEvents
+from lograft_replication.trouble_log import TroubleLog
 from lograft_wire.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -63,7 +64,9 @@ class LinkNetwork:
         self._reached: dict[str, tuple[link_socket.Target, Identity]] = {}  # last dialled with luck
         self._dialling: dict[str, asyncio.Task[None]] = {}
         self._greeting: dict[asyncio.Task[None], None] = {}  # strangers, oldest first
-        self._logged_at_s: dict[str, float] = {}
+        self._log = TroubleLog(
+            logger, clock, interval_s=limits.log_s_min, key_count_max=limits.log_key_count_max
+        )
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: asyncio.TaskGroup | None = None  # owns every task; None when not running
@@ -139,7 +142,7 @@ class LinkNetwork:
         if link.peer is None:
             if link.reason:
                 who = link.dialled or link.remote[0]
-                self._log(f"handshake {who}", f"peer={who!r} reason={link.reason}")
+                self._log.say(f"handshake {who}", f"peer={who!r} reason={link.reason}")
             return
         events = self._peers.down(link)
         if not events:
@@ -149,7 +152,7 @@ class LinkNetwork:
         logger.log(level, "peer link lost peer=%s reason=%s", link.peer.node_id, reason)
         del self._by_id[link.peer.node_id]
         self._tell(events)
-        if not link.dialled and self._tasks is not None:
+        if not link.dialled and self._tasks is not None and self._events is not None:
             self._tasks.create_task(self._probe(link.peer, link.remote[0]))
 
     def _tell(self, happened: list[peers.Event]) -> None:
@@ -237,7 +240,7 @@ class LinkNetwork:
                 async with asyncio.timeout(self._limits.connect_s_max):
                     sock = await link_socket.connect(target, self._limits.socket_buffer_bytes)
             except (OSError, TimeoutError) as error:
-                self._log(f"dial {name}", f"peer={name!r} address={target} reason={error!r}")
+                self._log.say(f"dial {name}", f"peer={name!r} address={target} reason={error!r}")
                 if isinstance(error, ConnectionRefusedError):
                     self._on_refused(name, target)
                 continue
@@ -250,7 +253,7 @@ class LinkNetwork:
                     return target if await link.ready else None
             except (OSError, TimeoutError) as error:
                 link.abort(f"{error!r} in the handshake")
-                self._log(f"greet {name}", f"peer={name!r} address={target} reason={error!r}")
+                self._log.say(f"greet {name}", f"peer={name!r} address={target} reason={error!r}")
                 return None
         return None
 
@@ -260,7 +263,7 @@ class LinkNetwork:
             async with asyncio.timeout(self._limits.connect_s_max):
                 return await link_socket.resolve(host, port)
         except (OSError, TimeoutError) as error:
-            self._log(f"resolve {name}", f"peer={name!r} host={host!r} reason={error!r}")
+            self._log.say(f"resolve {name}", f"peer={name!r} host={host!r} reason={error!r}")
             reached = self._reached.get(name)
             return [] if reached is None else [reached[0]]  # it may well be where it was
 
@@ -294,7 +297,7 @@ class LinkNetwork:
             try:
                 sock, address = await self._loop.sock_accept(listening)
             except OSError as error:  # out of descriptors, most likely
-                self._log("accept", f"reason={error!r}")
+                self._log.say("accept", f"reason={error!r}")
                 await asyncio.sleep(self._limits.retry_s_max)
                 continue
             if len(self._greeting) >= self._limits.handshake_count_max:
@@ -316,7 +319,7 @@ class LinkNetwork:
                 await link.ready
         except (OSError, TimeoutError) as error:
             link.abort(f"{error!r} in the handshake")
-            self._log(f"greet {host}", f"address={host} reason={error!r}")
+            self._log.say(f"greet {host}", f"address={host} reason={error!r}")
         finally:
             if link.peer is None:
                 link.close("not greeted in time")
@@ -353,19 +356,6 @@ class LinkNetwork:
             limits=self._limits,
             loop=self._loop,
         )
-
-    def _log(self, key: str, text: str) -> None:
-        """One line per trouble and `log_s_min`: strangers must not fill the disk with our log."""
-        now_s = self._clock.now_s()
-        logged = self._logged_at_s
-        if len(logged) >= self._limits.log_key_count_max:
-            for old in [k for k, at_s in logged.items() if now_s - at_s >= self._limits.log_s_min]:
-                del logged[old]
-            if len(logged) >= self._limits.log_key_count_max:
-                return
-        if now_s - logged.get(key, float("-inf")) >= self._limits.log_s_min:
-            logged[key] = now_s
-            logger.warning("peer link trouble what=%s %s", key.split()[0], text)
 
 
 def _tell_one(events: NetworkEvents, event: peers.Event) -> None:

@@ -1,9 +1,9 @@
 """The seam between a Raft group and the deterministic state it drives.
 
 A group applies committed commands to its machine in order, captures it for checkpoints and
-restores it at start or after an install. Everything is called on the event loop except
-`Capture.sync`. A machine writes its own files inside the state folder it was given and nothing
-else; it reads no clock and no randomness. An `apply` that raises halts the group.
+restores it at start or after an install. All of it is called on the event loop except `sync` and
+`after` of a Capture. A machine writes its own files inside the state folder it was given and
+nothing else; it reads no clock and no randomness. An `apply` that raises halts the group.
 """
 
 from collections.abc import Callable
@@ -20,6 +20,10 @@ class StateFile:
     crc: int = 0  # CRC-32C of those bytes, 0 when it was not computed
 
 
+def _nothing() -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True)
 class Capture:
     """The machine at one applied index. Complete on its own: nothing in it changes later."""
@@ -27,6 +31,8 @@ class Capture:
     payload: bytes = field(repr=False)  # state in intervals, not in messages
     sync: Callable[[], None]  # blocks; makes `files` durable; runs before the manifest is written
     files: tuple[StateFile, ...] = ()
+    after: Callable[[], None] = _nothing  # blocks; runs once the manifest is durable: what only
+    # older checkpoints needed may be removed now
 
 
 class Machine(Protocol):

@@ -6,7 +6,9 @@ vote are after that record. After a cut the recovered journal must equal one of 
 the last that was reported durable.
 """
 
+import contextlib
 import random
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -14,8 +16,10 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
 from lograft_replication.group_journal import GroupJournal
 from lograft_replication.journal import Journal
+from lograft_wire import errors
 from sim.disk import SimDisk, SimFile, SimVolume
 from sim.loop import SimCrash
 from support.journal_desk import SMALL, JournalDesk, command
@@ -62,6 +66,9 @@ class JournalMachine(RuleBasedStateMachine):
     @initialize(seed=st.integers(0, 1 << 32))
     def start(self, seed: int) -> None:
         self.volume = SimVolume(random.Random(seed))
+        disk = SimDisk(self.volume, on_crash=lambda: None)
+        disk.make_folder("data")
+        disk.sync_folder("")
         self.rng = SeededRng(seed)
         self.serial = 0
         self.state: State = {}
@@ -173,63 +180,75 @@ class JournalMachine(RuleBasedStateMachine):
     def quiet(self) -> None:
         self.desk.quiet()
 
-    @rule(operations=st.integers(1, 6))
-    def power_cut_within_an_operation(self, operations: int) -> None:
+    @rule(operations=st.integers(1, 12), power=st.booleans())
+    def crash_within_an_operation(self, operations: int, power: bool) -> None:
         self.volume.crash_at(operations)
-        try:
+        with contextlib.suppress(SimCrash):
             self.desk.quiet()
-        except SimCrash:
-            pass
-        self.power_cut()
+        self.volume.crash_at(0)
+        if power:
+            self.power_cut()
+        else:
+            self.killed()
+
+    @rule(forget_cache=st.booleans(), power=st.booleans())
+    def sync_fails(self, forget_cache: bool, power: bool) -> None:
+        """Pages of a failed sync look written and are not; nothing may be built on them."""
+        self.volume.sync_errors = 1
+        self.desk.settle()
+        self.volume.sync_errors = 0
+        if self.journal.failed is not None:
+            durable = self.journal.durable_sequence
+            with pytest.raises(errors.StorageError):
+                self.view(0).append(b"", index=self.view(0).last_index + 1, term=99)
+            self.desk.quiet()
+            assert self.journal.durable_sequence == durable
+            assert self.desk.failures == [self.journal.failed]
+        if power:
+            self.power_cut()
+        else:
+            self.killed(forget_cache=forget_cache)
 
     @rule()
     def power_cut(self) -> None:
-        durable = self.journal.durable_sequence
-        promised = {
-            group: (view.durable_index, view.base_index, view.term if view.state_durable else 0)
-            for group in self.journal.groups()
-            for view in [self.journal.group(group)]
-        }
-        before = self.states
-        self.volume.power_cut()
-        self.boot()
-        reached = self.journal.durable_sequence
-        assert reached >= durable
-        known = max((sequence for sequence in before if sequence <= reached), default=None)
-        expected = {} if known is None else before[known]
-        _assert_same(self.state, expected)
-        if reached == durable:
-            for group, (index, base, term) in promised.items():
-                if group in self.state:
-                    assert self.state[group].last_index >= index or base > index
-                    assert self.state[group].term >= term
+        self.check_restart(lambda: self.volume.power_cut())
 
-    @rule(operations=st.integers(1, 8))
+    @rule(operations=st.integers(1, 12))
     def power_cut_while_recovering(self, operations: int) -> None:
-        before, durable = self.states, self.journal.durable_sequence
-        self.volume.power_cut()
-        self.volume.crash_at(operations)
-        try:
-            self.boot()
-        except SimCrash:
+        def cut_twice() -> None:
             self.volume.power_cut()
-            self.boot()
-        self.volume.crash_at(0)
-        reached = self.journal.durable_sequence
-        assert reached >= durable
-        known = max((sequence for sequence in before if sequence <= reached), default=None)
-        _assert_same(self.state, {} if known is None else before[known])
+            self.volume.crash_at(operations)
+            with contextlib.suppress(SimCrash):
+                self.boot()
+            self.volume.power_cut()
 
-    @rule()
-    def killed(self) -> None:
-        """The process dies, the machine runs on: nothing that was written is lost."""
-        durable, before = self.journal.durable_sequence, self.states
-        self.volume.process_died(forget_cache=False)
+        self.check_restart(cut_twice)
+
+    @rule(forget_cache=st.booleans())
+    def killed(self, forget_cache: bool = False) -> None:
+        """The process dies, the machine runs on."""
+        self.check_restart(lambda: self.volume.process_died(forget_cache=forget_cache))
+
+    def check_restart(self, stop: Callable[[], None]) -> None:
+        """What comes back is the state after some record, at or behind the last durable one."""
+        durable, states = self.journal.durable_sequence, self.states
+        promised = {
+            group: view.durable_index
+            for group in self.journal.groups()
+            if (view := self.journal.group(group)).durable_index >= view.base_index
+        }
+        before = self.state
+        stop()
         self.boot()
         reached = self.journal.durable_sequence
         assert reached >= durable
-        known = max((sequence for sequence in before if sequence <= reached), default=None)
-        _assert_same(self.state, {} if known is None else before[known])
+        known = max((sequence for sequence in states if sequence <= reached), default=None)
+        _assert_same(self.state, {} if known is None else states[known])
+        for group, index in promised.items():
+            view = self.view(group)
+            for data, at, term in before[group].entries:
+                if at <= index:
+                    assert view.entry(at) == (data, at, term)
 
     @invariant()
     def memory_is_counted(self) -> None:
@@ -255,6 +274,43 @@ TestJournalSurvivesPowerCuts = JournalMachine.TestCase
 TestJournalSurvivesPowerCuts.settings = settings(
     max_examples=60, stateful_step_count=40, deadline=None
 )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_long_random_runs(seed: int) -> None:
+    """The same steps, weighted so that files fill, roll and are recycled between the cuts."""
+    rng = random.Random(seed)
+    machine = JournalMachine()
+    machine.start(seed)
+    cuts = rng.choice([1, 3, 8])
+    steps: list[tuple[int, Callable[[], object]]] = [
+        (30, lambda: machine.append(group(), rng.randint(1, 12), rng.choice([8, 100, 700, 3000]))),
+        (5, lambda: machine.save_state(group(), rng.choice(["a@1", None]), rng.randrange(3))),
+        (4, lambda: machine.truncate(group(), rng.randint(1, 9))),
+        (1, lambda: machine.reset(group(), rng.randrange(5))),
+        (6, lambda: machine.trim(group(), rng.randrange(7))),
+        (4, lambda: machine.trim_all(rng.randrange(4))),
+        (1, lambda: machine.journal.groups() and machine.drop(group())),
+        (20, machine.turn),
+        (20, machine.write),
+        (10, machine.help),
+        (5, machine.settle),
+        (2, machine.quiet),
+        (cuts, lambda: machine.crash_within_an_operation(rng.randint(1, 12), rng.random() < 0.5)),
+        (cuts, lambda: machine.sync_fails(rng.random() < 0.5, rng.random() < 0.5)),
+        (cuts, machine.power_cut),
+        (cuts, lambda: machine.power_cut_while_recovering(rng.randint(1, 12))),
+        (cuts, lambda: machine.killed(rng.random() < 0.5)),
+    ]
+
+    def group() -> int:
+        return rng.randrange(4)
+
+    for _ in range(300):
+        _, step = rng.choices(steps, [weight for weight, _ in steps])[0]
+        step()
+    machine.view_is_as_modelled()
+    machine.memory_is_counted()
 
 
 def test_a_journal_that_does_not_sync_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,11 @@ class SimVolume:
         self.crash_in = 0  # 1: the next change crashes; 0: none does
         self.operation_count = 0  # changes so far; what crash points are counted in
 
+    @property
+    def is_troubled(self) -> bool:
+        """A fault is set that makes calls fail."""
+        return self.sync_errors > 0 or self.capacity_bytes < CAPACITY_BYTES
+
     def crash_at(self, operations: int) -> None:
         """Let the process die at its `operations`-th change from now; 0 takes that back."""
         self.crash_in = operations

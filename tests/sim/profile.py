@@ -5,8 +5,9 @@ a seed alone stands for the whole run.
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from lograft_replication.bulk import Limits as BulkLimits
 from lograft_replication.journal_limits import JournalLimits
 from lograft_replication.timing import GroupLimits, Timing
 
@@ -34,6 +35,18 @@ FAULTS = (
 )
 FAULTS_AT_LEAST = 4  # kinds in one run
 
+TIMING = Timing()
+GROUP_LIMITS = GroupLimits(command_bytes_max=4 << 10, append_bytes_max=8 << 10)
+JOURNAL_LIMITS = JournalLimits(file_bytes=32 << 10, entry_bytes_max=8 << 10, group_count_max=8)
+BULK_LIMITS = BulkLimits(
+    chunk_bytes_max=512,
+    burst_bytes=64 << 10,
+    chunk_s_max=1.0,
+    silence_s_max=5.0,
+    free_bytes_min=0,
+    pin_s_max=3.0,
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
@@ -48,11 +61,10 @@ class Profile:
     clock_drift: float = 0.01  # rates lie within 1 plus or minus this
     disk_choices_s: tuple[float, ...] = (0.0002, 0.001, 0.005)
     faults: tuple[str, ...] = FAULTS
-    timing: Timing = Timing()
-    limits: GroupLimits = GroupLimits()
-    journal: JournalLimits = JournalLimits(
-        file_bytes=32 << 10, entry_bytes_max=8 << 10, group_count_max=8
-    )
+    timing: Timing = TIMING
+    limits: GroupLimits = GROUP_LIMITS
+    journal: JournalLimits = JOURNAL_LIMITS
+    bulk: BulkLimits = BULK_LIMITS
 
 
 def draw(seed: int) -> Profile:
@@ -67,19 +79,17 @@ def draw(seed: int) -> Profile:
         fault_gap_s=rng.choice(((0.05, 0.5), (0.05, 1.0), (0.3, 2.0))),
         client_gap_s=rng.choice(((0.002, 0.02), (0.005, 0.05))),
         disk_choices_s=rng.choice(((0.0002, 0.001, 0.005), (0.001, 0.005, 0.03, 0.2))),
-        limits=GroupLimits(
-            command_bytes_max=4 << 10,
+        limits=replace(
+            GROUP_LIMITS,
             window_bytes_max=rng.choice((4 << 10, 64 << 10)),
-            append_bytes_max=8 << 10,
             apply_bytes_max=rng.choice((1 << 10, 64 << 10)),
             checkpoint_bytes=rng.choice((8 << 10, 64 << 10, 1 << 20)),
             lag_bytes_max=rng.choice((4 << 10, 64 << 10)),
             learner_lag_bytes_max=rng.choice((4 << 10, 1 << 20)),
         ),
-        journal=JournalLimits(
+        journal=replace(
+            JOURNAL_LIMITS,
             file_bytes=rng.choice((24 << 10, 64 << 10)),
-            entry_bytes_max=8 << 10,
-            group_count_max=8,
             flush_bytes_max=rng.choice((2 << 10, 64 << 10)),
             memory_bytes_max=rng.choice((0, 8 << 10, 1 << 20)),
         ),

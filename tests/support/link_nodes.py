@@ -1,12 +1,13 @@
 """Nodes that know only their links, on loopback, and a host that writes down what it is told."""
 
 import asyncio
+import logging
 import os
 import ssl
 from collections.abc import Callable, Mapping
 
 from lograft_log.env import RealClock, RealRng
-from lograft_replication import handshake
+from lograft_replication import handshake, link
 from lograft_replication.handshake import Handshake, Identity, Role
 from lograft_replication.link import Address, LinkNetwork
 from lograft_replication.link_protocol import Limits
@@ -30,6 +31,7 @@ class Recorder:
         self.boots: list[bytes] = []
         self.frames: list[tuple[str, bytes]] = []
         self.fault: Exception | None = None  # raised by the next frame
+        self.react: Callable[[str, memoryview], object] = lambda _peer, _frame: None
         self._changed = asyncio.Event()
 
     def on_up(self, peer: str, boot: bytes) -> None:
@@ -46,6 +48,7 @@ class Recorder:
         if self.fault is not None:
             fault, self.fault = self.fault, None
             raise fault
+        self.react(peer, frame)
         self.frames.append((peer, bytes(frame)))
         self._changed.set()
 
@@ -113,6 +116,32 @@ class Node:
 
     async def __aexit__(self, *error: object) -> None:
         await self.network.close()
+
+
+class LogWatch(logging.Handler):
+    """Waits for words in the log of links."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+        self._changed = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.text += record.getMessage() + "\n"
+        self._changed.set()
+
+    def __enter__(self) -> "LogWatch":
+        logging.getLogger(link.__name__).addHandler(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        logging.getLogger(link.__name__).removeHandler(self)
+
+    async def until(self, words: str) -> None:
+        async with asyncio.timeout(WAIT_S_MAX):
+            while words not in self.text:
+                self._changed.clear()
+                await self._changed.wait()
 
 
 def introduce(*nodes: Node) -> None:

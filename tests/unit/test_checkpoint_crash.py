@@ -114,7 +114,7 @@ def test_crash_during_an_install_leaves_the_state_of_the_checkpoint_that_is_foun
         checkpointed(disk)
         disk.sync_folder("/")
 
-    for disk, finished in crashes(prepare, work, seeds=20):
+    for disk, finished in crashes(prepare, work, seeds=60):
         store = open_store(disk)
         found = store.current
         assert found in (made(10, FILES), new)

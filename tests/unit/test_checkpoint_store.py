@@ -6,7 +6,7 @@ import pytest
 
 from lograft_log.env import RealDisk
 from lograft_replication.checkpoint import CheckpointStore
-from lograft_replication.machine import StateFile
+from lograft_replication.machine import Capture, StateFile
 from lograft_replication.manifest import Manifest
 from lograft_replication.membership import Config
 from lograft_wire.errors import DamagedError, RefusedError, StorageError
@@ -221,3 +221,33 @@ def test_a_disk_that_refuses_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "groups").write_bytes(b"a file where a folder should be")
     with pytest.raises(StorageError, match="opening the checkpoints"):
         store_in(tmp_path).open()
+
+
+def test_take_syncs_the_state_before_and_frees_old_state_after_the_pointer(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.open()
+    seen: list[tuple[str, int]] = []
+
+    def note(what: str) -> None:
+        on_disk = store_in(tmp_path).open()
+        seen.append((what, on_disk.index if on_disk is not None else -1))
+
+    capture = Capture(
+        b"pay", lambda: note("sync"), (StateFile("f", 1),), after=lambda: note("after")
+    )
+    taken = store.take(capture, index=4, term=2, config=CONFIG)
+    assert seen == [("sync", -1), ("after", 4)]
+    assert taken == store.current
+    assert (taken.payload, taken.files, taken.term) == (b"pay", (StateFile("f", 1),), 2)
+
+
+def test_a_state_that_cannot_be_synced_gets_no_checkpoint(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.open()
+
+    def sync() -> None:
+        raise OSError("no")
+
+    with pytest.raises(StorageError, match="syncing the state"):
+        store.take(Capture(b"", sync), index=4, term=2, config=CONFIG)
+    assert store_in(tmp_path).open() is None

@@ -296,7 +296,7 @@ def test_an_answer_sent_from_within_on_frame_arrives(run: Callable[[Story], None
     async def story() -> None:
         a, b = pair()
         answer = b"".join(codec.encode(1, Appended(1, 2, False, True)))
-        b.host.on_frame = lambda peer, _: b.network.send(peer, [answer])  # type: ignore[method-assign,assignment]
+        b.host.react = lambda peer, _: b.network.send(peer, [answer])
         async with a, b:
             introduce(a, b)
             await a.host.until_events("up")

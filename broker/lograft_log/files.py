@@ -1,0 +1,53 @@
+"""Small deeds on the files of one segment: seal, move aside, remove.
+
+Each leaves the folder's sync to its caller, who knows how many of them belong together.
+"""
+
+from lograft_log import layout
+from lograft_log.env import Disk
+
+_ALL = (
+    layout.LOG,
+    layout.DAMAGED,
+    layout.INDEX,
+    layout.TIMEINDEX,
+    layout.HASHINDEX,
+    layout.SEAL_NAME,
+)
+
+
+def read_seal(disk: Disk, folder: str, base_offset: int) -> layout.Seal | None:
+    path = f"{folder}/{layout.name(base_offset, layout.SEAL_NAME)}"
+    if not disk.exists(path):
+        return None
+    file = disk.open(path, writable=False)
+    try:
+        return layout.decode_seal(file.read_at(0, layout.SEAL.size + 1), path=path)
+    finally:
+        file.close()
+
+
+def write_seal(disk: Disk, folder: str, seal: layout.Seal) -> None:
+    """A torn seal is no seal: the segment is scanned again. So it may be written in place."""
+    file = disk.open(f"{folder}/{layout.name(seal.base_offset, layout.SEAL_NAME)}", create=True)
+    try:
+        file.write_at(0, [seal.encode()])
+        file.sync()
+    finally:
+        file.close()
+
+
+def move_aside(disk: Disk, folder: str, base_offset: int) -> None:
+    """Keep the bytes of a damaged segment for whoever wants to look, out of the log's way."""
+    path = f"{folder}/{layout.name(base_offset, layout.LOG)}"
+    if disk.exists(path):
+        disk.rename(path, f"{folder}/{layout.name(base_offset, layout.DAMAGED)}")
+    remove(disk, folder, base_offset, keep=(layout.DAMAGED,))
+
+
+def remove(disk: Disk, folder: str, base_offset: int, *, keep: tuple[str, ...] = ()) -> None:
+    """The .log goes first: without it the others are garbage that opening sweeps away."""
+    for ending in _ALL:
+        path = f"{folder}/{layout.name(base_offset, ending)}"
+        if ending not in keep and disk.exists(path):
+            disk.remove(path)

@@ -1,0 +1,478 @@
+"""Opening a log: sweep leftovers, believe what was durable, scan the rest and cut it.
+
+Durable is what a valid seal says, what the given Positions say, and every segment before one of
+those. A bad frame there is damage: the segment is moved aside and reported. Everything else may
+have been lost in any order by a power cut: it is scanned, cut at the first bad frame, and whatever
+lies behind the cut is removed *before* the cut, so that a crash in between finds the same work
+again. Runs before the log has readers, which is why it alone may shorten files in place.
+"""
+
+import logging
+from dataclasses import dataclass, field
+
+from lograft_wire.errors import DamagedError, StorageError
+
+from lograft_log import damage, files, index, layout, writer
+from lograft_log.env import Disk, File
+from lograft_log.hot import indexer, record, search
+from lograft_log.positions import Positions, SegmentPosition
+from lograft_log.segment import START, Segment, State, make_indexer
+from lograft_log.settings import IndexKind, LogSettings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """What opening found and did."""
+
+    scanned_bytes: int = 0
+    cut_bytes: int = 0
+    cut_path: str = ""
+    removed: list[str] = field(default_factory=list)
+    rebuild_count: int = 0  # indexes that were missing, stale, misaligned or damaged
+    damages: list[damage.Damage] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Recovered:
+    segments: list[Segment]
+    writers: list[writer.SegmentWriter]  # not sealed yet, in order
+    report: RecoveryReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """One base offset's files."""
+
+    base_offset: int
+    endings: frozenset[str]
+    seal: layout.Seal | None
+
+    @property
+    def sealed(self) -> bool:
+        """A rewrite syncs its new .log before it takes the old one's place, so a seal of either
+        says that the whole segment is durable."""
+        return self.seal is not None and self.seal.sealed
+
+
+@dataclass(slots=True, kw_only=True)
+class _Scan:
+    """A plan for one unsealed segment: keep so much of the log and of each index."""
+
+    end: int
+    next_offset: int
+    resume: int  # where the indexes must be fed from
+    entry_count: int
+    time_count: int
+
+
+def recover(
+    disk: Disk, folder: str, settings: LogSettings, durable: Positions | None
+) -> Recovered:
+    return _Recovery(disk, folder, settings, durable).run()
+
+
+class _Recovery:
+    def __init__(
+        self, disk: Disk, folder: str, settings: LogSettings, durable: Positions | None
+    ) -> None:
+        self._disk = disk
+        self._folder = folder
+        self._settings = settings
+        self._positions = {p.base_offset: p for p in durable.segments} if durable else {}
+        self._result = Recovered([], [], RecoveryReport())
+        self._report = self._result.report
+
+    def run(self) -> Recovered:
+        found = self._sweep()
+        durable_below = self._durable_below(found)
+        for number, item in enumerate(found):
+            self._note_missing(item.base_offset)
+            if layout.LOG not in item.endings:
+                self._add_quarantined(item.base_offset, reason="quarantined earlier", position=-1)
+                continue
+            whole = item.sealed or item.base_offset < durable_below
+            if not self._open(item, whole=whole, behind=found[number + 1 :]):
+                break
+        self._note_missing(1 << 64)
+        segments = self._result.segments
+        for segment, following in zip(segments, segments[1:], strict=False):
+            if segment.state is State.QUARANTINED:
+                segment.next_offset = following.base_offset
+        return self._result
+
+    def _sweep(self) -> list[_Found]:
+        """Remove what a crash left half done; group the rest by base offset."""
+        groups: dict[int, set[str]] = {}
+        for text in self._disk.names(self._folder):
+            parsed = layout.parse_name(text)
+            if parsed is None:
+                continue
+            base_offset, ending, new = parsed
+            if new:
+                self._remove(text)
+            else:
+                groups.setdefault(base_offset, set()).add(ending)
+        found = []
+        for base_offset, endings in sorted(groups.items()):
+            if layout.LOG not in endings:
+                # Its .log is gone or moved aside: what is left of the segment is garbage.
+                for ending in sorted(endings - {layout.DAMAGED}):
+                    self._remove(layout.name(base_offset, ending))
+            if endings & {layout.LOG, layout.DAMAGED}:
+                seal = files.read_seal(self._disk, self._folder, base_offset)
+                found.append(
+                    _Found(base_offset=base_offset, endings=frozenset(endings), seal=seal)
+                )
+        return found
+
+    def _durable_below(self, found: list[_Found]) -> int:
+        """Segments with a lower base offset were wholly durable."""
+        sealed = [item.base_offset for item in found if item.sealed]
+        listed = [p.base_offset for p in self._positions.values() if p.log_bytes]
+        return max([*sealed, *listed], default=0)
+
+    def _open(self, item: _Found, *, whole: bool, behind: list[_Found]) -> bool:
+        """Take one segment in; False when the log ends with it."""
+        path = f"{self._folder}/{layout.name(item.base_offset, layout.LOG)}"
+        file = self._disk.open(path)
+        try:
+            header = self._header(file, item)
+            seal = item.seal if item.seal and _seals(item.seal, header) else None
+            if seal is not None and seal.sealed:
+                self._add_sealed(header, seal, file)
+                file.close()
+                return True
+            durable = self._durable(item, seal)
+            return self._open_unsealed(file, header, durable, whole=whole, behind=behind)
+        except DamagedError as error:
+            file.close()
+            durable = self._durable(item, item.seal)
+            if not whole and not durable.log_bytes:
+                self._drop([item, *behind])
+                return False
+            self._move_aside(item.base_offset, error, next_offset=durable.next_offset)
+            if not whole:
+                self._drop(behind)
+            return whole
+        except BaseException:
+            file.close()
+            raise
+
+    def _header(self, file: File, item: _Found) -> layout.FileHeader:
+        header = layout.decode_header(
+            file.read_at(0, START), magic=layout.MAGIC_LOG, path=file.path
+        )
+        if header.base_offset != item.base_offset:
+            raise StorageError(
+                f"{file.path}: holds base offset {header.base_offset}", path=file.path
+            )
+        return header
+
+    def _add_sealed(self, header: layout.FileHeader, seal: layout.Seal, file: File) -> None:
+        if file.size() < seal.log_bytes:
+            raise DamagedError(
+                f"{file.path}: {file.size()} bytes, sealed with {seal.log_bytes}",
+                path=file.path,
+                position=file.size(),
+            )
+        archived = bool(seal.flags & layout.ARCHIVED)
+        segment = self._segment(
+            header,
+            length=seal.log_bytes,
+            next_offset=seal.next_offset,
+            state=State.ARCHIVED if archived else State.FULL,
+        )
+        segment.timestamp_ms_max = seal.timestamp_ms_max
+        segment.sealed = True
+        self._result.segments.append(segment)
+
+    def _open_unsealed(
+        self,
+        file: File,
+        header: layout.FileHeader,
+        durable: SegmentPosition,
+        *,
+        whole: bool,
+        behind: list[_Found],
+    ) -> bool:
+        size = file.size()
+        if size < durable.log_bytes:
+            raise DamagedError(
+                f"{file.path}: {size} bytes, {durable.log_bytes} were durable",
+                path=file.path,
+                position=size,
+            )
+        offsets, times = writer.open_indexes(self._disk, self._folder, header, self._settings)
+        try:
+            view = file.map(size)
+            scan = self._scan(view, header, offsets, times, durable, path=file.path)
+            if whole and scan.end < size:
+                raise DamagedError(
+                    f"{file.path}: bad frame at {scan.end}", path=file.path, position=scan.end
+                )
+            goes_on = whole or (scan.end == size and self._continues(behind, scan.end))
+            if not goes_on:
+                self._drop(behind)
+            entries = self._feed(view, scan, offsets, times)
+        except BaseException:
+            times.close()
+            if offsets is not None:
+                offsets.close()
+            raise
+        del view  # never touched again: the file may get shorter now
+        self._cut(file, scan.end, size)
+        segment = self._segment(
+            header, length=scan.end, next_offset=scan.next_offset, state=State.ACTIVE
+        )
+        segment.timestamp_ms_max = entries.timestamp_ms_max
+        segment.rebuild_count = _made_anew(scan, offsets, times)
+        self._report.rebuild_count += segment.rebuild_count
+        self._result.segments.append(segment)
+        opened = writer.SegmentWriter(
+            segment=segment,
+            file=file,
+            entries=entries,
+            offsets=offsets,
+            times=times,
+            synced_bytes=durable.log_bytes,
+            synced_next_offset=durable.next_offset,
+        )
+        self._result.writers.append(opened)
+        return goes_on
+
+    def _scan(
+        self,
+        view: memoryview,
+        header: layout.FileHeader,
+        offsets: index.IndexFile | None,
+        times: index.IndexFile,
+        durable: SegmentPosition,
+        *,
+        path: str,
+    ) -> _Scan:
+        """Verify from a little before the durable end on: from where the indexes must go on."""
+        base_offset = header.base_offset
+        durable_bytes = max(durable.log_bytes, START)
+        payload_max = self._settings.limits.payload_bytes_max
+        scan = self._believed(view, offsets, times, durable_bytes)
+        below = record.scan(
+            view, scan.resume, durable_bytes, offset_min=base_offset, payload_max=payload_max
+        )
+        if below.fault:
+            raise DamagedError(
+                f"{path}: {record.FAULTS[below.fault]} at {below.end}, below its durable end "
+                f"{durable_bytes}",
+                path=path,
+                position=below.end,
+            )
+        next_offset = below.offset_last + 1 if below.frame_count else base_offset
+        if durable.log_bytes and next_offset != durable.next_offset:
+            raise DamagedError(
+                f"{path}: durable end at offset {next_offset}, expected {durable.next_offset}",
+                path=path,
+                position=durable_bytes,
+            )
+        next_offset = durable.next_offset
+        above = record.scan(
+            view, durable_bytes, len(view), offset_min=next_offset, payload_max=payload_max
+        )
+        self._report.scanned_bytes += above.end - scan.resume
+        scan.end = above.end
+        scan.next_offset = above.offset_last + 1 if above.frame_count else next_offset
+        return scan
+
+    def _believed(
+        self,
+        view: memoryview,
+        offsets: index.IndexFile | None,
+        times: index.IndexFile,
+        durable_bytes: int,
+    ) -> _Scan:
+        """How many entries of each index speak of the durable part, and hold."""
+        nothing = _Scan(end=0, next_offset=0, resume=START, entry_count=0, time_count=0)
+        if durable_bytes <= START:
+            return nothing
+        time_entries = times.entries()
+        time_count = search.check_time(time_entries, log_start=START, log_end=durable_bytes)
+        if not time_count:
+            return nothing
+        resume: int = layout.TIME_ENTRY.unpack_from(time_entries, (time_count - 1) * 28)[2]
+        if offsets is None:
+            if search_offset(view, resume) is None:
+                return nothing
+            nothing.resume, nothing.time_count = resume, time_count
+            return nothing
+        entries = offsets.entries()
+        dense = self._settings.index is IndexKind.DENSE
+        count = search.check(entries, log_start=START, log_end=durable_bytes, dense=dense)
+        if not count:
+            return nothing
+        offset, position, _, _ = layout.OFFSET_ENTRY.unpack_from(entries, (count - 1) * 24)
+        if search_offset(view, position) != offset:
+            return nothing
+        # Both indexes go on from the earlier of the two places; a frame begins there.
+        return _Scan(
+            end=0,
+            next_offset=0,
+            resume=min(resume, position),
+            entry_count=count,
+            time_count=time_count,
+        )
+
+    def _feed(
+        self,
+        view: memoryview,
+        scan: _Scan,
+        offsets: index.IndexFile | None,
+        times: index.IndexFile,
+    ) -> indexer.Indexer:
+        """Cut both index files to what is believed and make the entries behind it."""
+        entries = make_indexer(self._settings)
+        position_last = time_position_last = -1
+        timestamp_ms_max = 0
+        if scan.entry_count:
+            assert offsets is not None
+            at = (scan.entry_count - 1) * layout.OFFSET_ENTRY.size
+            position_last = layout.OFFSET_ENTRY.unpack_from(offsets.entries(), at)[1]
+        if scan.time_count:
+            at = (scan.time_count - 1) * layout.TIME_ENTRY.size
+            last = layout.TIME_ENTRY.unpack_from(times.entries(), at)
+            timestamp_ms_max, time_position_last = last[0], last[2]
+        entries.resume(
+            position_last=position_last,
+            time_position_last=time_position_last,
+            timestamp_ms_max=timestamp_ms_max,
+        )
+        if offsets is not None:
+            offsets.cut(scan.entry_count)
+        times.cut(scan.time_count)
+        entries.feed(view, scan.resume, scan.end, scan.resume)
+        return entries
+
+    def _cut(self, file: File, end: int, size: int) -> None:
+        if end == size:
+            return
+        logger.warning("event=cut path=%s position=%d bytes=%d", file.path, end, size - end)
+        file.truncate(end)
+        file.sync()
+        self._report.cut_bytes += size - end
+        self._report.cut_path = file.path
+
+    def _continues(self, behind: list[_Found], length: int) -> bool:
+        """Whether the next segment began when this one was as long as it is now. Gaps between
+        offsets are legal, so only this tells a lost tail from a rolled segment."""
+        if not behind or layout.LOG not in behind[0].endings:
+            return bool(behind)
+        path = f"{self._folder}/{layout.name(behind[0].base_offset, layout.LOG)}"
+        file = self._disk.open(path, writable=False)
+        try:
+            data = file.read_at(0, START)
+        finally:
+            file.close()
+        try:
+            return layout.decode_header(data, magic=layout.MAGIC_LOG, path=path).extra == length
+        except DamagedError:
+            return False
+
+    def _drop(self, items: list[_Found]) -> None:
+        """Remove segments behind a cut, the last first, for good before anything is cut."""
+        for item in reversed(items):
+            for ending in sorted(item.endings):
+                self._remove(layout.name(item.base_offset, ending))
+        if items:
+            self._disk.sync_folder(self._folder)
+
+    def _remove(self, text: str) -> None:
+        self._disk.remove(f"{self._folder}/{text}")
+        self._report.removed.append(text)
+
+    def _move_aside(self, base_offset: int, error: DamagedError, *, next_offset: int) -> None:
+        files.move_aside(self._disk, self._folder, base_offset)
+        self._disk.sync_folder(self._folder)
+        segment = self._add_quarantined(base_offset, reason=str(error), position=error.position)
+        segment.next_offset = next_offset
+        assert segment.damage is not None
+        self._report.damages.append(damage.report(segment.damage))
+
+    def _add_quarantined(self, base_offset: int, *, reason: str, position: int) -> Segment:
+        header = layout.FileHeader(magic=layout.MAGIC_LOG, base_offset=base_offset, created_ms=0)
+        known = self._positions.get(base_offset)
+        segment = self._segment(
+            header,
+            length=0,
+            next_offset=known.next_offset if known else base_offset,
+            state=State.QUARANTINED,
+        )
+        segment.damage = damage.Damage(
+            path=segment.path, position=position, reason=reason, base_offset=base_offset
+        )
+        self._result.segments.append(segment)
+        return segment
+
+    def _note_missing(self, below: int) -> None:
+        """Segments that the positions list but the folder lacks. Before the first one they were
+        trimmed after the positions were written; anywhere else they are lost."""
+        have = self._result.segments
+        if not have:
+            return
+        for position in self._lost(have[-1].base_offset, below):
+            segment = self._add_quarantined(
+                position.base_offset, reason="segment is missing", position=-1
+            )
+            assert segment.damage is not None
+            self._report.damages.append(damage.report(segment.damage))
+
+    def _lost(self, above: int, below: int) -> list[SegmentPosition]:
+        rows = sorted(self._positions.values(), key=lambda p: p.base_offset)
+        return [p for p in rows if above < p.base_offset < below and p.log_bytes]
+
+    def _durable(self, item: _Found, seal: layout.Seal | None) -> SegmentPosition:
+        """How much of a segment is known to be durable. `seal` is of this very .log, or None."""
+        base_offset = item.base_offset
+        next_offset = item.seal.next_offset if item.seal and item.sealed else base_offset
+        known = [SegmentPosition(base_offset=base_offset, log_bytes=0, next_offset=next_offset)]
+        if seal is not None:
+            known.append(
+                SegmentPosition(
+                    base_offset=base_offset, log_bytes=seal.log_bytes, next_offset=seal.next_offset
+                )
+            )
+        if base_offset in self._positions and not item.sealed:
+            known.append(self._positions[base_offset])
+        return max(known, key=lambda p: p.log_bytes)
+
+    def _segment(
+        self, header: layout.FileHeader, *, length: int, next_offset: int, state: State
+    ) -> Segment:
+        return Segment(
+            disk=self._disk,
+            folder=self._folder,
+            settings=self._settings,
+            header=header,
+            length=length,
+            next_offset=next_offset,
+            timestamp_ms_max=0,
+            state=state,
+        )
+
+
+def _made_anew(scan: _Scan, offsets: index.IndexFile | None, times: index.IndexFile) -> int:
+    """How many indexes had to be rebuilt because they were missing or of another file."""
+    if scan.end == START:
+        return 0
+    return int(offsets is not None and offsets.fresh) + int(times.fresh)
+
+
+def search_offset(view: memoryview, position: int) -> int | None:
+    """The offset that the frame at `position` claims, or None beyond the end."""
+    at = position + record.FRAME_HEADER_BYTES + 8
+    if at + 8 > len(view):
+        return None
+    return int.from_bytes(view[at : at + 8], "little")
+
+
+def _seals(seal: layout.Seal, header: layout.FileHeader) -> bool:
+    mine = (seal.base_offset, seal.generation, seal.created_ms)
+    return mine == (header.base_offset, header.generation, header.created_ms)
