@@ -17,7 +17,7 @@ COMPILED := $(wildcard broker/*/hot/*.pyx replication/*/hot/*.pyx)
 COMPILED_MODULES := $(subst /,.,$(patsubst broker/%,%,$(patsubst replication/%,%,$(COMPILED:.pyx=))))
 BUILD_INPUTS := pyproject.toml scripts/build.sh $(COMPILED) \
 	$(wildcard broker/*/hot/*.pxd broker/*/hot/*.h replication/*/hot/*.pxd replication/*/hot/*.h)
-TESTS := $(wildcard tests/unit tests/property tests/tidy tests/sim tests/golden)
+TESTS := $(wildcard tests/unit tests/property tests/tidy tests/sim tests/fuzz tests/golden)
 SIM_RANGE = $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
 .DEFAULT_GOAL := help
@@ -59,10 +59,10 @@ imports: build  ## who may import whom
 sim: build  ## simulated clusters: SEED=7 replays one, SEEDS=5000 runs many (FIRST=1 is the first)
 	$(BIN)/python tests/sim/run.py $(SIM_RANGE)
 
-fuzz: build  ## damaged and random bytes against the compiled parsers, FUZZ_SECONDS=20
-	$(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
+fuzz: build  ## damaged and random bytes against every parser, FUZZ_SECONDS=20 for each
+	@for fuzz in tests/fuzz/fuzz_*.py; do $(BIN)/python "$$fuzz" --seconds $(FUZZ_SECONDS) || exit 1; done
 
-slow: build  ## what takes long: slow tests, 1000 seeds, ten minutes of fuzzing
+slow: build  ## what takes long: slow tests, 1000 seeds, ten minutes of fuzzing per parser
 	$(BIN)/pytest -q -m slow $(TESTS)
 	$(MAKE) sim SEEDS=1000
 	$(MAKE) fuzz FUZZ_SECONDS=600

@@ -1,7 +1,8 @@
 """How a node's log lines look: key=value text or JSON lines on standard error.
 
 Every module logs through its own logger and writes `log.info("link_up peer=%s", peer)`: first the
-event's name, which stays the same over versions, then key=value pairs. As text that is the line; as
+event's name (`event=` before it is optional), which stays the same over versions, then key=value
+pairs. As text that is the line; as
 JSON the pairs become members. Set up once, by `server`.
 """
 
@@ -27,7 +28,7 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = (
             f"time={_timestamp(record)} level={record.levelname.lower()} "
-            f"logger={record.name} event={_one_line(record.getMessage())}"
+            f"logger={record.name} event={_one_line(_message(record))}"
         )
         # A traceback keeps its lines, indented, so that a line that begins with time= is an event.
         exception = _exception(self, record)
@@ -36,7 +37,7 @@ class TextFormatter(logging.Formatter):
 
 class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        message = record.getMessage()
+        message = _message(record)
         event, _, rest = message.partition(" ")
         members: dict[str, str] = {
             "time": _timestamp(record),
@@ -51,6 +52,10 @@ class JsonFormatter(logging.Formatter):
             if key not in _OWN_KEYS:
                 members[key] = value[1:-1] if value[:1] in ("'", '"') else value
         return json.dumps(members)
+
+
+def _message(record: logging.LogRecord) -> str:
+    return record.getMessage().removeprefix("event=")
 
 
 def _timestamp(record: logging.LogRecord) -> str:

@@ -1,6 +1,6 @@
 """Chunk: verified frames as they stand in a file, and the way from them to records.
 
-Made by `segment` from one compiled pass over the bytes; whoever needs records asks for them, whoever
+Made by `segment` in one compiled pass over the bytes. Whoever needs records asks for them; whoever
 only passes bytes on (a fetch, a replica) never makes one.
 """
 

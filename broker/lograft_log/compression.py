@@ -8,11 +8,11 @@ import threading
 
 import lz4.block
 import zstandard
-from lograft_wire.errors import DamagedError
 from typing_extensions import Buffer
 
 from lograft_log.hot import record
 from lograft_log.settings import Codec, LogLimits
+from lograft_wire.errors import DamagedError
 
 BATCH = 4  # attribute bit of a compressed batch
 CODEC_MASK = 3
@@ -25,9 +25,7 @@ def fold(frames: bytes, codec: Codec, limits: LogLimits) -> bytes:
     """One compressed frame of plain frames, or the frames themselves where that is smaller."""
     if codec is Codec.NONE or not frames or len(frames) > limits.plain_bytes_max:
         return frames
-    span = record.scan(
-        frames, 0, len(frames), offset_min=0, payload_max=limits.payload_bytes_max
-    )
+    span = record.scan(frames, 0, len(frames), offset_min=0, payload_max=limits.payload_bytes_max)
     assert span.fault == 0, record.FAULTS[span.fault]
     assert span.batch_count == 0, "a batch inside a batch"
     packed = _compress(frames, codec)
@@ -71,9 +69,7 @@ def unfold(frames: Buffer, limits: LogLimits, *, path: str = "", position: int =
 
 
 def _fits(inner: bytes, *, count: int, first: int, last: int, limits: LogLimits) -> bool:
-    span = record.scan(
-        inner, 0, len(inner), offset_min=first, payload_max=limits.payload_bytes_max
-    )
+    span = record.scan(inner, 0, len(inner), offset_min=first, payload_max=limits.payload_bytes_max)
     if span.fault or span.batch_count or span.record_count != count or not count:
         return False
     return (span.offset_first, span.offset_last) == (first, last)

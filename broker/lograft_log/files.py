@@ -48,6 +48,26 @@ def move_aside(disk: Disk, folder: str, base_offset: int) -> None:
 def remove(disk: Disk, folder: str, base_offset: int, *, keep: tuple[str, ...] = ()) -> None:
     """The .log goes first: without it the others are garbage that opening sweeps away."""
     for ending in _ALL:
-        path = f"{folder}/{layout.name(base_offset, ending)}"
-        if ending not in keep and disk.exists(path):
-            disk.remove(path)
+        if ending not in keep:
+            remove_ending(disk, folder, base_offset, ending)
+
+
+def remove_ending(disk: Disk, folder: str, base_offset: int, ending: str) -> None:
+    path = f"{folder}/{layout.name(base_offset, ending)}"
+    if disk.exists(path):
+        disk.remove(path)
+
+
+def make_folder(disk: Disk, folder: str) -> None:
+    """With its parents, durably: each new name is synced in the folder that holds it."""
+    missing = []
+    path = folder
+    while path and not disk.exists(path):
+        missing.append(path)
+        path = path.rpartition("/")[0]
+    if not missing:
+        return
+    disk.make_folder(folder)
+    for path in reversed(missing):
+        parent = path.rpartition("/")[0]
+        disk.sync_folder(parent or ".")

@@ -8,11 +8,10 @@ batches, `segment` loads them for sealed segments.
 
 from dataclasses import dataclass
 
-from lograft_wire.errors import StorageError
-
 from lograft_log import layout
 from lograft_log.env import Disk, File
 from lograft_log.hot import search
+from lograft_wire.errors import StorageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +21,8 @@ class Form:
     entry_bytes: int
 
 
-OFFSETS = Form(
-    ending=layout.INDEX, magic=layout.MAGIC_INDEX, entry_bytes=layout.OFFSET_ENTRY.size
-)
-TIMES = Form(
-    ending=layout.TIMEINDEX, magic=layout.MAGIC_TIME, entry_bytes=layout.TIME_ENTRY.size
-)
+OFFSETS = Form(ending=layout.INDEX, magic=layout.MAGIC_INDEX, entry_bytes=layout.OFFSET_ENTRY.size)
+TIMES = Form(ending=layout.TIMEINDEX, magic=layout.MAGIC_TIME, entry_bytes=layout.TIME_ENTRY.size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

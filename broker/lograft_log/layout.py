@@ -17,9 +17,8 @@ import re
 import struct
 from dataclasses import dataclass
 
-from lograft_wire.errors import DamagedError, StorageError
-
 from lograft_log.hot import crc
+from lograft_wire.errors import DamagedError, StorageError
 
 VERSION = 1
 

@@ -8,14 +8,14 @@ ever opened, ChangedError asks `log` for a newer Snapshot.
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from lograft_wire.errors import RefusedError
-
-from lograft_log import damage, layout, secondary
+from lograft_log import damage, layout
 from lograft_log.chunk import Chunk, empty
 from lograft_log.hot import record, search
 from lograft_log.segment import START, Segment
 from lograft_log.settings import Term
+from lograft_wire.errors import RefusedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,27 +168,20 @@ def matches(
                 yield item
 
 
-def proposed(segment: Segment, live: "secondary.LiveTerms | None", value: bytes) -> list[int]:
-    """Positions of the frames that may hold a record with this value."""
-    term = segment.settings.term
-    assert term is not None, "the log has no secondary index"
-    if live is not None and live.segment is segment:
-        return live.positions(value)
-    entries = secondary.load(segment, term)
-    if entries is None:
-        entries = secondary.make(segment, term)
-    return secondary.positions(entries, value)
+class SnapshotSource(Protocol):
+    """What a Reader needs of a log."""
+
+    def snapshot(self) -> Snapshot: ...
 
 
 class Reader:
-    """Reads on from where it was. Holds its segment, so nothing that happens to the log disturbs
-    it; only a cut of the end makes it look where it is."""
+    """Reads on from where it was. It holds its segment, so nothing that happens to the log disturbs
+    it; only a cut of the log's end makes it look again where it stands."""
 
-    def __init__(self, log: "SnapshotSource", offset: int) -> None:
+    def __init__(self, log: SnapshotSource, offset: int) -> None:
         self._log = log
         self.offset = offset  # where the next chunk begins
-        self._snapshot = log.snapshot()
-        check_offset(self._snapshot, offset)
+        self._cut_count = log.snapshot().cut_count
         self._segment: Segment | None = None
         self._position = START
 
@@ -197,13 +190,20 @@ class Reader:
 
     def next(self, bytes_max: int) -> Chunk:
         """The next verified frames; empty at the end of the log, for now."""
-        snapshot = self._log.snapshot()
-        if snapshot.cut_count != self._snapshot.cut_count:
-            check_offset(snapshot, self.offset)
-            self._segment = None
-        self._snapshot = snapshot
+        while True:
+            snapshot = self._log.snapshot()
+            if snapshot.cut_count != self._cut_count:
+                self._cut_count = snapshot.cut_count
+                self._segment = None
+            try:
+                return self._next(snapshot, bytes_max)
+            except damage.ChangedError:
+                self._segment = None
+
+    def _next(self, snapshot: Snapshot, bytes_max: int) -> Chunk:
         while True:
             if self._segment is None:
+                check_offset(snapshot, self.offset)
                 number, self._position = find(snapshot, self.offset)
                 self._segment = snapshot.segments[number]
             segment = self._segment
@@ -218,10 +218,3 @@ class Reader:
                 return empty(self.offset)
             self.offset = max(self.offset, segment.next_offset)
             self._segment = None
-
-
-class SnapshotSource:
-    """What a Reader needs of a log."""
-
-    def snapshot(self) -> Snapshot:
-        raise NotImplementedError

@@ -7,10 +7,9 @@ lies behind the cut is removed *before* the cut, so that a crash in between find
 again. Runs before the log has readers, which is why it alone may shorten files in place.
 """
 
+import itertools
 import logging
 from dataclasses import dataclass, field
-
-from lograft_wire.errors import DamagedError, StorageError
 
 from lograft_log import damage, files, index, layout, writer
 from lograft_log.env import Disk, File
@@ -18,6 +17,7 @@ from lograft_log.hot import indexer, record, search
 from lograft_log.positions import Positions, SegmentPosition
 from lograft_log.segment import START, Segment, State, make_indexer
 from lograft_log.settings import IndexKind, LogSettings
+from lograft_wire.errors import DamagedError, StorageError
 
 logger = logging.getLogger(__name__)
 
@@ -67,9 +67,7 @@ class _Scan:
     time_count: int
 
 
-def recover(
-    disk: Disk, folder: str, settings: LogSettings, durable: Positions | None
-) -> Recovered:
+def recover(disk: Disk, folder: str, settings: LogSettings, durable: Positions | None) -> Recovered:
     return _Recovery(disk, folder, settings, durable).run()
 
 
@@ -97,7 +95,7 @@ class _Recovery:
                 break
         self._note_missing(1 << 64)
         segments = self._result.segments
-        for segment, following in zip(segments, segments[1:], strict=False):
+        for segment, following in itertools.pairwise(segments):
             if segment.state is State.QUARANTINED:
                 segment.next_offset = following.base_offset
         return self._result
@@ -122,9 +120,7 @@ class _Recovery:
                     self._remove(layout.name(base_offset, ending))
             if endings & {layout.LOG, layout.DAMAGED}:
                 seal = files.read_seal(self._disk, self._folder, base_offset)
-                found.append(
-                    _Found(base_offset=base_offset, endings=frozenset(endings), seal=seal)
-                )
+                found.append(_Found(base_offset=base_offset, endings=frozenset(endings), seal=seal))
         return found
 
     def _durable_below(self, found: list[_Found]) -> int:

@@ -9,12 +9,11 @@ when it is asked. A hash only proposes; every hit is compared with the record it
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lograft_wire.errors import StorageError
-
 from lograft_log import compression, headers, layout
 from lograft_log.hot import crc, record, search
 from lograft_log.segment import START, Segment
 from lograft_log.settings import Term
+from lograft_wire.errors import StorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +56,14 @@ class LiveTerms:
         return list(self._found.get(search.hash_term(value), ()))
 
 
-def build(segment: Segment, term: Term) -> memoryview:
-    """Write a sealed segment's .hashindex and return its entries. The caller syncs the folder."""
+def make(segment: Segment, term: Term) -> memoryview:
+    """The entries of a segment, from its .log."""
     rows = sorted(set(_terms(segment, term, START)))
-    entries = b"".join(layout.HASH_ENTRY.pack(*row) for row in rows)
+    return memoryview(b"".join(layout.HASH_ENTRY.pack(*row) for row in rows))
+
+
+def save(segment: Segment, term: Term, entries: memoryview) -> None:
+    """Write a sealed segment's .hashindex. The caller syncs the folder."""
     header = _header(segment, term, extra=crc.checksum(entries))
     path = _path(segment)
     file = segment.disk.open(path + layout.NEW, create=True)
@@ -71,10 +74,23 @@ def build(segment: Segment, term: Term) -> memoryview:
     finally:
         file.close()
     segment.disk.rename(path + layout.NEW, path)
-    return memoryview(entries)
+    segment.terms_unsaved = False
 
 
-def load(segment: Segment, term: Term) -> memoryview | None:
+def entries_of(segment: Segment, term: Term) -> memoryview:
+    """The entries of a sealed segment: as loaded, or made anew and saved by the next sync."""
+    entries = segment.terms
+    if entries is None:
+        entries = _load(segment, term)
+        if entries is None:
+            entries = make(segment, term)
+            segment.terms_unsaved = True
+            segment.rebuild_count += 1
+        segment.terms = entries
+    return entries
+
+
+def _load(segment: Segment, term: Term) -> memoryview | None:
     """The entries of a sealed segment, or None when they must be made again."""
     try:
         file = segment.disk.open(_path(segment), writable=False)

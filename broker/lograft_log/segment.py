@@ -68,6 +68,8 @@ class Segment:
         self.damage: damage.Damage | None = None
         self.rebuild_count = 0
         self.unsaved = False  # indexes were made anew and stand in memory only
+        self.terms: memoryview | None = None  # entries of the secondary index, once asked for
+        self.terms_unsaved = False
         self._log = memoryview(b"")
         self._entries: memoryview | None = None
         self._times: memoryview | None = None
@@ -91,9 +93,25 @@ class Segment:
     def mapped(self) -> bool:
         return len(self._log) > 0
 
+    def part(self) -> tuple[int, int, memoryview, memoryview] | None:
+        """What a Finder may search: the mapped log as far as its entries in the file reach."""
+        view = self._log
+        if self.damage is not None or not len(view) or self.settings.index is IndexKind.NONE:
+            return None
+        entries = self.entries()
+        next_offset = self.next_offset
+        if self.live is not None:
+            # Behind the last entry that is written it could be a long walk.
+            count = len(entries) // 24
+            last = layout.OFFSET_ENTRY.unpack_from(entries, (count - 1) * 24)[0] if count else 0
+            next_offset = min(next_offset, last)
+        return self.base_offset, next_offset, view, entries
+
     def drop_views(self) -> None:
         """Forget what is mapped; readers that hold it keep it."""
         self._log = memoryview(b"")
+        if not self.terms_unsaved:
+            self.terms = None
         if not self.unsaved:
             self._entries = None
             self._times = None

@@ -7,13 +7,12 @@ the names that rely on them, indexes before the seal that vouches for them, seal
 
 from dataclasses import dataclass
 
-from lograft_wire.errors import StorageError
-
 from lograft_log import files, layout, secondary
 from lograft_log.env import Disk
 from lograft_log.positions import Positions
 from lograft_log.segment import Segment
 from lograft_log.writer import SegmentWriter
+from lograft_wire.errors import StorageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ class SyncWork:
         for writer in self.sealing:
             self._seal(writer)
         for segment in self.saving:
-            segment.save_indexes()
+            self._save(segment)
         for base_offset in self.aside:
             files.move_aside(self.disk, self.folder, base_offset)
         if self.sealing or self.saving or self.aside:
@@ -53,13 +52,19 @@ class SyncWork:
             # One at a time, so that no crash removes a later segment and keeps an earlier one.
             self.disk.sync_folder(self.folder)
 
+    def _save(self, segment: Segment) -> None:
+        if segment.unsaved:
+            segment.save_indexes()
+        term, entries = segment.settings.term, segment.terms
+        if segment.terms_unsaved and term is not None and entries is not None:
+            secondary.save(segment, term, entries)
+
     def _seal(self, writer: SegmentWriter) -> None:
         segment = writer.segment
         writer.sync_indexes()
         if segment.settings.term is not None:
-            secondary.build(segment, segment.settings.term)
-        # The names of the index files come first: a seal without them would only cost a rebuild,
-        # but the sync of the folder below covers both at no price.
+            term = segment.settings.term
+            secondary.save(segment, term, secondary.make(segment, term))
         files.write_seal(self.disk, self.folder, seal_of(segment, flags=layout.SEALED))
 
 

@@ -13,7 +13,7 @@ from lograft_log.settings import IndexKind, LogSettings
 
 
 class SegmentWriter:
-    """`segment` is what readers see of it. `synced_bytes` of it are known to survive a power cut."""
+    """`segment` is what its readers see; `synced_bytes` of it survive a power cut."""
 
     def __init__(
         self,

@@ -32,6 +32,7 @@ class Limits:
     free_bytes_min: int = 64 * 1024 * 1024  # stays free beside the pulled files
     pin_s_max: float = 300.0  # without a pull, then the files are let go
     pin_count_max: int = 4
+    pin_busy_s: float = 2.0  # a pin used within this time is not given up for another one
     pinned_file_count_max: int = 2048  # held open from the start; the rest when first asked for
     reads_waiting_max: int = 64
 
@@ -101,7 +102,7 @@ class PullServer:
         current = placed.manifest
         if current is None or current.index != checkpoint:
             return f"checkpoint {checkpoint} is unknown, current is {current and current.index}"
-        if len(self._pins) >= self._limits.pin_count_max:
+        if len(self._pins) >= self._limits.pin_count_max and not self._give_one_up():
             return f"{len(self._pins)} checkpoints are being pulled already"
         folder = self._store.state_folder_of(placed.state)
         pin = _Pin(current, manifest.encode(current), folder, self._clock.now_s())
@@ -115,6 +116,14 @@ class PullServer:
 
         self._background.run(lambda: self._open_all(pin, count), opened)
         return pin
+
+    def _give_one_up(self) -> bool:
+        """Most pins outlive their pull, which never says that it ended: the idlest may go."""
+        idlest = min(self._pins, key=lambda checkpoint: self._pins[checkpoint].used_s)
+        if self._clock.now_s() - self._pins[idlest].used_s < self._limits.pin_busy_s:
+            return False
+        self.release(idlest)
+        return True
 
     def _read(self, pin: _Pin, pull: Pull, reply: Callable[[Chunk], None]) -> None:
         def done(data: object, error: BaseException | None) -> None:

@@ -345,14 +345,14 @@ class Host:
                 self._unsynced[group] = None
 
     def _guarded(self, group: RaftGroup, call: Callable[[], None]) -> None:
-        """A mistake of ours in one group stops that group, not the node."""
+        """A mistake of ours in one group stops that group, not the node and not the link."""
         try:
             call()
-        except LograftError:
-            raise
         except Exception as error:
             logger.exception("event=group_broken group=%d", group.group_id)
-            group.halt(HaltError(f"group {group.group_id}: {error!r}"))
+            halt = HaltError(f"group {group.group_id}: {error!r}")
+            halt.__cause__ = error
+            group.halt(halt)
 
     def fail(self, error: LograftError) -> None:
         """The disk failed: stop every group now. Nothing is written or tried again."""

@@ -99,6 +99,8 @@ class LinkNetwork:
         self._events = None
         self._runner.cancel()
         await asyncio.wait([self._runner])
+        if not self._runner.cancelled():
+            self._runner.result()  # raises if closing itself went wrong
 
     def set_addresses(self, addresses: Mapping[str, Address]) -> None:
         """Peers may come, go and move. A link that stands is kept as long as its name is there."""
@@ -226,7 +228,7 @@ class LinkNetwork:
                 return 0.0
             self._reached[name] = (target, link.peer)
             started_s = self._clock.now_s()
-            await link.closed
+            await asyncio.wait([link.closed])  # unlike await, leaves it whole when we are cancelled
             return self._clock.now_s() - started_s
         finally:
             link.close("no longer dialled")

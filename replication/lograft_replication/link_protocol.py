@@ -147,6 +147,7 @@ class Link(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_with("" if exc is None else str(exc))
+        self._transport = None  # a closed one may not even be aborted
         self._large = None
         if not self.ready.done():
             self.ready.set_result(False)

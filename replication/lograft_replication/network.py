@@ -28,10 +28,10 @@ class NetworkEvents(Protocol):
 
 
 class PeerNetwork(Protocol):
-    def attach(self, events: NetworkEvents) -> None: ...
+    def attach(self, events: NetworkEvents, /) -> None: ...
 
-    def send(self, peer: str, frame: Sequence[Buffer]) -> bool:
+    def send(self, peer: str, frame: Sequence[Buffer], /) -> bool:
         """Queue one frame; False when there is no link. The buffers may not change afterwards."""
 
-    def backlog_bytes(self, peer: str) -> int:
+    def backlog_bytes(self, peer: str, /) -> int:
         """Bytes queued and not yet taken by the system."""

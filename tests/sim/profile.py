@@ -39,10 +39,10 @@ TIMING = Timing()
 GROUP_LIMITS = GroupLimits(command_bytes_max=4 << 10, append_bytes_max=8 << 10)
 JOURNAL_LIMITS = JournalLimits(file_bytes=32 << 10, entry_bytes_max=8 << 10, group_count_max=8)
 BULK_LIMITS = BulkLimits(
-    chunk_bytes_max=512,
+    chunk_bytes_max=2048,
     burst_bytes=64 << 10,
-    chunk_s_max=1.0,
-    silence_s_max=5.0,
+    chunk_s_max=3.0,
+    silence_s_max=10.0,
     free_bytes_min=0,
     pin_s_max=3.0,
 )
@@ -85,7 +85,7 @@ def draw(seed: int) -> Profile:
             apply_bytes_max=rng.choice((1 << 10, 64 << 10)),
             checkpoint_bytes=rng.choice((8 << 10, 64 << 10, 1 << 20)),
             lag_bytes_max=rng.choice((4 << 10, 64 << 10)),
-            learner_lag_bytes_max=rng.choice((4 << 10, 1 << 20)),
+            learner_lag_bytes_max=rng.choice((16 << 10, 1 << 20)),
         ),
         journal=replace(
             JOURNAL_LIMITS,

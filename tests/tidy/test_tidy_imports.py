@@ -23,6 +23,7 @@ OUTSIDE = {
 EDGES = {
     "lograft_log/env.py": {"mmap", "os", "random", "shutil", "time"},
     "lograft_log/background.py": {"asyncio", "queue", "threading"},
+    "lograft_log/compression.py": {"threading"},  # thread-local contexts, nothing shared
     "lograft_replication/link.py": {"asyncio", "socket", "ssl"},
     "lograft_replication/link_protocol.py": {"asyncio", "ssl"},
     "lograft_replication/link_socket.py": {"asyncio", "socket", "ssl"},

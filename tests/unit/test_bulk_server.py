@@ -113,6 +113,15 @@ def test_pins_and_waiting_reads_are_limited(tmp_path: Path) -> None:
     assert "1 checkpoints are being pulled" in source.ask(pull(0, 0, 10, checkpoint=60)).error
 
 
+def test_a_pin_that_idles_gives_way_to_a_newer_checkpoint(tmp_path: Path) -> None:
+    source = Source(RealDisk(), str(tmp_path), replace(LIMITS, pin_count_max=2))
+    for index in range(50, 60):
+        source.checkpoint(index, CONTENTS, {})
+        assert source.ask(pull(0, 0, 10, checkpoint=index)).error == ""
+        source.clock.at_s += LIMITS.pin_busy_s
+    assert source.server.pinned == (58, 59)
+
+
 def test_files_beyond_the_pin_limit_are_opened_when_asked_for(tmp_path: Path) -> None:
     source = Source(RealDisk(), str(tmp_path), replace(LIMITS, pinned_file_count_max=1))
     source.checkpoint(50, CONTENTS, {})

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -217,7 +218,7 @@ def test_an_address_given_later_or_taken_away_is_followed(run: Callable[[Story],
 
 def test_a_silent_link_is_closed(run: Callable[[Story], None]) -> None:
     async def story() -> None:
-        limits = type(LIMITS)(retry_s_min=0.01, retry_s_max=0.05, silent_s_max=0.05)
+        limits = replace(LIMITS, silent_s_max=0.05)
         a = Node(identity("a"), addresses={"b": NOWHERE}, limits=limits)
         b = Node(identity("b"), addresses={"a": NOWHERE})
         async with a, b:
@@ -228,18 +229,45 @@ def test_a_silent_link_is_closed(run: Callable[[Story], None]) -> None:
     run(story)
 
 
-def test_what_was_sent_before_close_still_arrives(run: Callable[[Story], None]) -> None:
+@pytest.mark.parametrize(("name", "other"), [("a", "b"), ("b", "a")])
+def test_what_was_sent_before_close_still_arrives(
+    run: Callable[[Story], None], name: str, other: str
+) -> None:
+    """More than the system's buffers hold, so that most of it waits when the closing begins."""
+
     async def story() -> None:
-        a, b = pair()
-        async with b:
-            async with a:
-                introduce(a, b)
-                await a.host.until_events("up")
+        limits = replace(LIMITS, socket_buffer_bytes=1 << 16, close_s_max=20.0)
+        async with Node(identity(other), addresses={name: NOWHERE}, limits=limits) as there:
+            async with Node(identity(name), addresses={other: NOWHERE}, limits=limits) as here:
+                introduce(here, there)
+                await here.host.until_events("up")
                 big = b"".join(codec.encode(1, Append(1, 1, 1, 1, ((bytes(1 << 20), 2, 1),))))
                 for _ in range(8):
-                    assert a.network.send(b.id, [big])
-            await b.host.until(lambda: len(b.host.frames) == 8)
-            assert a.host.events == [("up", b.id)]  # no events once closing has begun
+                    assert here.network.send(there.id, [big])
+            await there.host.until(lambda: len(there.host.frames) == 8)
+            assert here.host.events == [("up", there.id)]  # no events once closing has begun
+
+    run(story)
+
+
+def test_frames_across_the_end_of_the_receive_buffer_arrive_equal(
+    run: Callable[[Story], None],
+) -> None:
+    async def story() -> None:
+        limits = replace(LIMITS, receive_buffer_bytes=2048)
+        a = Node(identity("a"), addresses={"b": NOWHERE})
+        b = Node(identity("b"), addresses={"a": NOWHERE}, limits=limits)
+        async with a, b:
+            introduce(a, b)
+            await a.host.until_events("up")
+            sent = []
+            for number in range(3000):
+                command = bytes([number % 251]) * (number * 7 % 2500)
+                whole = b"".join(codec.encode(1, Append(1, 1, 1, 1, ((command, 2, 1),))))
+                assert a.network.send(b.id, [whole])
+                sent.append((a.id, whole))
+            await b.host.until(lambda: len(b.host.frames) == len(sent))
+            assert b.host.frames == sent
 
     run(story)
 

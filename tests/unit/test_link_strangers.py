@@ -38,14 +38,18 @@ async def check_still_serves(node: Node) -> None:
 
 
 async def test_everything_one_byte_at_a_time_gets_through() -> None:
-    async with listener() as node, await RawPeer.connect(node) as raw:
+    """Also a frame that is larger than the receive buffer."""
+    large = b"".join(codec.encode(1, Append(1, 1, 1, 1, ((b"0123456789" * 205, 2, 1),))))
+    limits = Limits(receive_buffer_bytes=2048)
+    async with listener(limits) as node, await RawPeer.connect(node) as raw:
         hands = shake(Role.DIALLER, ALICE)
         await raw.greet(hands, byte_by_byte=True)
         assert hands.done
-        for value in GOOD * 3:
+        for value in GOOD + large + GOOD:
             await raw.send(bytes([value]))
             await asyncio.sleep(0)
-        await node.host.until(lambda: node.host.frames == [(ALICE.node_id, GOOD)] * 3)
+        await node.host.until(lambda: len(node.host.frames) == 3)
+        assert [frame for _, frame in node.host.frames] == [GOOD, large, GOOD]
 
 
 async def test_frames_may_follow_the_proof_in_the_same_segment() -> None:

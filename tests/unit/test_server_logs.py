@@ -32,6 +32,15 @@ def test_text_line_is_event_and_pairs() -> None:
     )
 
 
+def test_event_may_be_written_as_a_pair() -> None:
+    for format in ("text", "json"):
+        log, stream = lines(format)
+        log.info("event=link_up peer=%s", "a@1")
+        assert "event=event=" not in stream.getvalue()
+        assert "link_up" in stream.getvalue()
+    assert json.loads(stream.getvalue())["event"] == "link_up"
+
+
 def test_text_from_outside_cannot_forge_a_line() -> None:
     log, stream = lines("text")
     log.info("peer_said text=%s", "x\ntime=2000 level=info event=all_good")

@@ -1,0 +1,179 @@
+"""Reading: the half of a Log that its readers use.
+
+Holds the present Snapshot, the list of segments kept mapped, and the Finder, the compiled short way
+to single records. Changes nothing on disk. `log.Log` is the other half and replaces the snapshot.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from lograft_log import damage, index, reader, secondary
+from lograft_log.chunk import Chunk
+from lograft_log.hot import search
+from lograft_log.hot.record import Record
+from lograft_log.segment import START, Segment, State
+from lograft_log.settings import LogSettings
+from lograft_wire.errors import StorageError
+
+_Result = TypeVar("_Result")
+
+
+class Reading:
+    def __init__(self, folder: str, settings: LogSettings) -> None:
+        self.folder = folder
+        self.settings = settings
+        self._limits = settings.limits
+        self._snapshot = reader.make_snapshot((), 0, 0)  # replaced, never changed
+        self._views: OrderedDict[Segment, None] = OrderedDict()  # mapped, least used first
+        self._finder: search.Finder | None = None
+        self._live_terms: secondary.LiveTerms | None = None
+
+    @property
+    def first_offset(self) -> int:
+        return self._snapshot.first_offset
+
+    @property
+    def next_offset(self) -> int:
+        return self._snapshot.next_offset
+
+    @property
+    def log_bytes(self) -> int:
+        return sum(segment.length for segment in self._snapshot.segments)
+
+    def segments(self) -> tuple[Segment, ...]:
+        return self._snapshot.segments
+
+    def snapshot(self) -> reader.Snapshot:
+        return self._snapshot
+
+    def damages(self) -> list[damage.Damage]:
+        return [s.damage for s in self._snapshot.segments if s.damage is not None]
+
+    def index_health(self) -> index.IndexHealth:
+        """Of all readable segments together."""
+        parts = [s.health() for s in self._snapshot.segments if s.damage is None]
+        return index.IndexHealth(
+            entry_count=sum(part.entry_count for part in parts),
+            index_bytes=sum(part.index_bytes for part in parts),
+            log_bytes=sum(part.log_bytes for part in parts),
+            rebuild_count=sum(part.rebuild_count for part in parts),
+        )
+
+    def read(self, offset: int, *, bytes_max: int | None = None) -> Chunk:
+        """Verified frames from `offset` on, within one segment; empty at the end of the log."""
+        limit = self._limits.read_bytes_max if bytes_max is None else bytes_max
+        return self._look(offset, lambda snapshot: reader.read(snapshot, offset, limit))
+
+    def reader_at(self, offset: int) -> reader.Reader:
+        """For reading on and on: remembers its position."""
+        reader.check_offset(self._snapshot, offset)
+        return reader.Reader(self, offset)
+
+    def get(self, offset: int) -> Record | None:
+        """The record of exactly this offset; None when there is none (a gap, or outside)."""
+        finder = self._finder
+        if finder is not None and offset >= self._snapshot.first_offset:
+            found = finder.get(offset)
+            if found is not None:
+                return found
+        return self._get_carefully(offset)
+
+    def read_backward(self, offset_end: int | None = None, *, bytes_max: int = 65536) -> Chunk:
+        """The frames before `offset_end` (the tail by default), about so many bytes of them, in
+        log order. Go on with the chunk's `offset_first`; it is empty at the log's start."""
+        end = self.next_offset if offset_end is None else offset_end
+        return self._look(end, lambda snapshot: reader.read_backward(snapshot, end, bytes_max))
+
+    def tail(self, count: int) -> list[Record]:
+        """The newest records, newest first."""
+        result: list[Record] = []
+        end = self.next_offset
+        while len(result) < count and end > self.first_offset:
+            chunk = self.read_backward(end)
+            if not chunk.record_count:
+                break
+            items = chunk.records(self.first_offset, self._limits)
+            result += [item for item in reversed(items) if item.offset < end]
+            end = chunk.offset_first
+        return result[:count]
+
+    def offset_at(self, timestamp_ms: int) -> int:
+        """The first offset whose record is not older; `next_offset` if there is none."""
+        return self._look(
+            self.first_offset, lambda snapshot: reader.offset_at(snapshot, timestamp_ms)
+        )
+
+    def lookup(self, value: bytes) -> Iterator[Record]:
+        """Records whose term (`settings.term`) equals `value`, oldest first."""
+        term = self.settings.term
+        assert term is not None, "the log has no secondary index"
+        snapshot = self._snapshot
+        for segment in snapshot.segments:
+            if segment.damage is not None or segment.next_offset <= snapshot.first_offset:
+                continue
+            if segment.state is State.ACTIVE:
+                live = self._live_terms
+                if live is None or live.segment is not segment:
+                    live = self._live_terms = secondary.LiveTerms(segment, term)
+                positions = live.positions(value)
+            else:
+                positions = secondary.positions(secondary.entries_of(segment, term), value)
+            yield from reader.matches(segment, positions, term, value, snapshot.first_offset)
+
+    def _look(self, offset: int, look: Callable[[reader.Snapshot], _Result]) -> _Result:
+        """Look in the present snapshot; again when a file was replaced under it."""
+        while True:
+            snapshot = self._snapshot
+            reader.check_offset(snapshot, offset)
+            try:
+                result = look(snapshot)
+            except damage.ChangedError:
+                if snapshot is self._snapshot:
+                    raise StorageError(f"{self.folder}: a segment's file is gone") from None
+                continue
+            except OSError as error:
+                raise StorageError(f"{self.folder}: {error}", path=self.folder) from error
+            self._keep_view(snapshot.segments[snapshot.number_of(offset)])
+            return result
+
+    def _keep_view(self, segment: Segment) -> None:
+        if segment.state is State.ARCHIVED:
+            segment.drop_views()  # rarely read, and meant to cost nothing
+            return
+        self._views[segment] = None
+        self._views.move_to_end(segment)
+        while len(self._views) > self._limits.views_max:
+            self._views.popitem(last=False)[0].drop_views()
+            self._finder = None
+
+    def _get_carefully(self, offset: int) -> Record | None:
+        if not self.first_offset <= offset < self.next_offset:
+            return None
+        chunk = self.read(offset, bytes_max=1)
+        self._cover(offset)
+        for item in chunk.records(offset, self._limits):
+            return item if item.offset == offset else None
+        return None
+
+    def _cover(self, offset: int) -> None:
+        """A miss: give the Finder the segment it lacked, if that is mapped by now."""
+        snapshot = self._snapshot
+        part = snapshot.segments[snapshot.number_of(offset)].part()
+        if part is None or offset >= part[1]:
+            return
+        parts = [s.part() for s in snapshot.segments if s.state is not State.ARCHIVED]
+        self._finder = search.Finder(
+            [part for part in parts if part is not None],
+            log_start=START,
+            payload_max=self._limits.payload_bytes_max,
+        )
+
+    def _replace_segments(
+        self, segments: tuple[Segment, ...], *, first_offset: int, cut_count: int
+    ) -> None:
+        self._snapshot = reader.make_snapshot(segments, first_offset, cut_count)
+        self._finder = None
+        kept = set(segments)
+        for segment in [s for s in self._views if s not in kept]:
+            del self._views[segment]  # its views live as long as somebody reads them
