@@ -4,8 +4,6 @@ lz4 uses the block form, zstd the frame form; both unfold into exactly the numbe
 batch says, and the frames inside are verified again. Files are left to `writer` and `segment`.
 """
 
-import threading
-
 import lz4.block
 import zstandard
 from typing_extensions import Buffer
@@ -16,9 +14,8 @@ from lograft_wire.errors import DamagedError
 
 BATCH = 4  # attribute bit of a compressed batch
 CODEC_MASK = 3
+ZSTD_LEVEL = 3
 FIXED_BYTES = record.FRAME_HEADER_BYTES + 28  # frame header and fixed part of a batch
-
-_own = threading.local()  # zstandard's objects may not be shared between threads
 
 
 def fold(frames: bytes, codec: Codec, limits: LogLimits) -> bytes:
@@ -79,10 +76,7 @@ def _compress(data: bytes, codec: Codec) -> bytes:
     if codec is Codec.LZ4:
         packed: bytes = lz4.block.compress(data, store_size=False)
         return packed
-    if not hasattr(_own, "compressor"):
-        _own.compressor = zstandard.ZstdCompressor(level=3)
-    result: bytes = _own.compressor.compress(data)
-    return result
+    return zstandard.compress(data, level=ZSTD_LEVEL)
 
 
 def _unpack(data: memoryview, attributes: int, plain_bytes: int, limits: LogLimits) -> bytes:
@@ -95,9 +89,7 @@ def _unpack(data: memoryview, attributes: int, plain_bytes: int, limits: LogLimi
         elif attributes & CODEC_MASK == Codec.ZSTD.value:
             if zstandard.frame_content_size(data) != plain_bytes:
                 return b""
-            if not hasattr(_own, "decompressor"):
-                _own.decompressor = zstandard.ZstdDecompressor()
-            plain = _own.decompressor.decompress(data, max_output_size=plain_bytes)
+            plain = zstandard.decompress(data, max_output_size=plain_bytes)
         else:
             return b""
     except (lz4.block.LZ4BlockError, zstandard.ZstdError, ValueError):

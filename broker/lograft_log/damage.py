@@ -44,7 +44,7 @@ class ChangedError(LograftError):
 
 def report(damage: Damage) -> Damage:
     logger.error(
-        "event=damage path=%s position=%d reason=%r", damage.path, damage.position, damage.reason
+        "log_damaged path=%s position=%d reason=%r", damage.path, damage.position, damage.reason
     )
     return damage
 

@@ -3,6 +3,10 @@
 Each leaves the folder's sync to its caller, who knows how many of them belong together.
 """
 
+from collections.abc import Sequence
+
+from typing_extensions import Buffer
+
 from lograft_log import layout
 from lograft_log.env import Disk
 
@@ -27,11 +31,23 @@ def read_seal(disk: Disk, folder: str, base_offset: int) -> layout.Seal | None:
         file.close()
 
 
-def write_seal(disk: Disk, folder: str, seal: layout.Seal) -> None:
+def write_seal(disk: Disk, folder: str, seal: layout.Seal, *, ending: str = "") -> None:
     """A torn seal is no seal: the segment is scanned again. So it may be written in place."""
-    file = disk.open(f"{folder}/{layout.name(seal.base_offset, layout.SEAL_NAME)}", create=True)
+    name = layout.name(seal.base_offset, layout.SEAL_NAME) + ending
+    file = disk.open(f"{folder}/{name}", create=True)
     try:
         file.write_at(0, [seal.encode()])
+        file.sync()
+    finally:
+        file.close()
+
+
+def write_new(disk: Disk, path: str, parts: Sequence[Buffer]) -> None:
+    """A whole file beside `path`, synced, to be renamed over it."""
+    file = disk.open(path + layout.NEW, create=True)
+    try:
+        file.truncate(0)
+        file.write_at(0, parts)
         file.sync()
     finally:
         file.close()

@@ -8,7 +8,7 @@ batches, `segment` loads them for sealed segments.
 
 from dataclasses import dataclass
 
-from lograft_log import layout
+from lograft_log import files, layout
 from lograft_log.env import Disk, File
 from lograft_log.hot import search
 from lograft_wire.errors import StorageError
@@ -116,18 +116,20 @@ def load(disk: Disk, folder: str, header: layout.FileHeader, form: Form) -> memo
 
 
 def save(
-    disk: Disk, folder: str, header: layout.FileHeader, form: Form, entries: memoryview
+    disk: Disk,
+    folder: str,
+    header: layout.FileHeader,
+    form: Form,
+    entries: memoryview,
+    *,
+    rename: bool,
 ) -> None:
-    """Replace an index by entries made anew. The caller syncs the folder."""
+    """Write an index made anew, as `.new` or in place of the old one. The caller syncs the
+    folder."""
     path = f"{folder}/{layout.name(header.base_offset, form.ending)}"
-    file = disk.open(path + layout.NEW, create=True)
-    try:
-        file.truncate(0)
-        file.write_at(0, [header.encode(), entries])
-        file.sync()
-    finally:
-        file.close()
-    disk.rename(path + layout.NEW, path)
+    files.write_new(disk, path, [header.encode(), entries])
+    if rename:
+        disk.rename(path + layout.NEW, path)
 
 
 def usable(entries: memoryview, *, log_bytes: int, dense: bool) -> bool:

@@ -15,7 +15,11 @@ from lograft_log.chunk import Chunk, empty
 from lograft_log.hot import record, search
 from lograft_log.segment import START, Segment
 from lograft_log.settings import Term
-from lograft_wire.errors import RefusedError
+from lograft_wire.errors import RefusedError, StorageError
+
+# How often a reader looks again when a file is being replaced under it; each look opens files, so
+# the writer, which only has to store a new list, is done long before.
+ATTEMPTS_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +194,7 @@ class Reader:
 
     def next(self, bytes_max: int) -> Chunk:
         """The next verified frames; empty at the end of the log, for now."""
-        while True:
+        for _ in range(ATTEMPTS_MAX):
             snapshot = self._log.snapshot()
             if snapshot.cut_count != self._cut_count:
                 self._cut_count = snapshot.cut_count
@@ -199,6 +203,7 @@ class Reader:
                 return self._next(snapshot, bytes_max)
             except damage.ChangedError:
                 self._segment = None
+        raise StorageError(f"offset {self.offset}: a segment's file is gone")
 
     def _next(self, snapshot: Snapshot, bytes_max: int) -> Chunk:
         while True:

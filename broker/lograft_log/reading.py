@@ -123,19 +123,18 @@ class Reading:
 
     def _look(self, offset: int, look: Callable[[reader.Snapshot], _Result]) -> _Result:
         """Look in the present snapshot; again when a file was replaced under it."""
-        while True:
+        for _ in range(reader.ATTEMPTS_MAX):
             snapshot = self._snapshot
             reader.check_offset(snapshot, offset)
             try:
                 result = look(snapshot)
             except damage.ChangedError:
-                if snapshot is self._snapshot:
-                    raise StorageError(f"{self.folder}: a segment's file is gone") from None
                 continue
             except OSError as error:
                 raise StorageError(f"{self.folder}: {error}", path=self.folder) from error
             self._keep_view(snapshot.segments[snapshot.number_of(offset)])
             return result
+        raise StorageError(f"{self.folder}: a segment's file is gone", path=self.folder)
 
     def _keep_view(self, segment: Segment) -> None:
         if segment.state is State.ARCHIVED:

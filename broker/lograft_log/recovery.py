@@ -350,7 +350,7 @@ class _Recovery:
     def _cut(self, file: File, end: int, size: int) -> None:
         if end == size:
             return
-        logger.warning("event=cut path=%s position=%d bytes=%d", file.path, end, size - end)
+        logger.warning("log_cut path=%s position=%d bytes=%d", file.path, end, size - end)
         file.truncate(end)
         file.sync()
         self._report.cut_bytes += size - end

@@ -9,7 +9,7 @@ when it is asked. A hash only proposes; every hit is compared with the record it
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lograft_log import compression, headers, layout
+from lograft_log import compression, files, headers, layout
 from lograft_log.hot import crc, record, search
 from lograft_log.segment import START, Segment
 from lograft_log.settings import Term
@@ -64,17 +64,14 @@ def make(segment: Segment, term: Term) -> memoryview:
 
 def save(segment: Segment, term: Term, entries: memoryview) -> None:
     """Write a sealed segment's .hashindex. The caller syncs the folder."""
-    header = _header(segment, term, extra=crc.checksum(entries))
-    path = _path(segment)
-    file = segment.disk.open(path + layout.NEW, create=True)
-    try:
-        file.truncate(0)
-        file.write_at(0, [header.encode(), entries])
-        file.sync()
-    finally:
-        file.close()
-    segment.disk.rename(path + layout.NEW, path)
+    write_new(segment, term, entries)
+    segment.disk.rename(_path(segment) + layout.NEW, _path(segment))
     segment.terms_unsaved = False
+
+
+def write_new(segment: Segment, term: Term, entries: memoryview) -> None:
+    header = _header(segment, term, extra=crc.checksum(entries))
+    files.write_new(segment.disk, _path(segment), [header.encode(), entries])
 
 
 def entries_of(segment: Segment, term: Term) -> memoryview:

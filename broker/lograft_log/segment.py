@@ -221,15 +221,24 @@ class Segment:
         self.rebuild_count += 1
         self.unsaved = True
 
-    def save_indexes(self) -> None:
-        """Write what `rebuild` made. The caller syncs the folder."""
-        if self._entries is not None and self.settings.index is not IndexKind.NONE:
-            header = index_header(self.header, self.settings, index.OFFSETS)
-            index.save(self.disk, self.folder, header, index.OFFSETS, self._entries)
-        if self._times is not None:
-            header = index_header(self.header, self.settings, index.TIMES)
-            index.save(self.disk, self.folder, header, index.TIMES, self._times)
+    def adopt_view(self, view: memoryview) -> None:
+        """A map of the whole file, made by whoever wrote it."""
+        assert len(view) == self.length, (len(view), self.length)
+        self._log = view
+
+    def save_indexes(self, *, rename: bool = True) -> list[str]:
+        """Write what `rebuild` made, in place or as `.new`; returns the endings of the files. The
+        caller syncs the folder."""
+        saved = []
+        for form, entries in ((index.OFFSETS, self._entries), (index.TIMES, self._times)):
+            if form is index.OFFSETS and self.settings.index is IndexKind.NONE:
+                continue
+            assert entries is not None, self
+            header = index_header(self.header, self.settings, form)
+            index.save(self.disk, self.folder, header, form, entries, rename=rename)
+            saved.append(form.ending)
         self.unsaved = False
+        return saved
 
     def health(self) -> index.IndexHealth:
         if (live := self.live) is not None:

@@ -248,15 +248,12 @@ class Leader:
         core.wake()
 
     def _release(self, peer: str) -> None:
-        """Let the library send to this peer again, if its window is open."""
-        node = Member(peer)
+        """Let the library send to this peer again: one message to find out where it stands, or as
+        many as its window holds."""
         progress = self._progress[peer]
-        if (
-            self._core.port.linked(peer)
-            and self._window_open(node)
-            and (progress.probe_wanted or not progress.probing)
-        ):
-            self._core.library.connected.add(node)
+        open_now = not progress.probing and self._window_open(Member(peer))
+        if self._core.port.linked(peer) and (progress.probe_wanted or open_now):
+            self._core.library.connected.add(Member(peer))
 
     def _window_open(self, node: Member) -> bool:
         core = self._core

@@ -10,8 +10,10 @@ import random
 from collections.abc import Callable
 
 from lograft_replication.group import RaftGroup
+from lograft_replication.host import Host
 from lograft_replication.membership import Config
 from lograft_replication.proposals import Outcome
+from lograft_wire.errors import StorageError
 from sim.loop import SimLoop
 from sim.node import SimNode
 from sim.profile import Profile
@@ -120,8 +122,14 @@ class Keeper:
         if process is None or host is None or host.failed is not None or node.is_paused:
             return False
         if group_id not in host.groups:
-            process.scheduler.run(lambda: host.create_group(group_id, Config()))
+            process.scheduler.run(self._create, node, host, group_id)
         return node.host is host and group_id in host.groups
+
+    def _create(self, node: SimNode, host: Host, group_id: int) -> None:
+        try:
+            host.create_group(group_id, Config())
+        except StorageError as error:  # its caller must end the process, as at a start
+            node.cannot(f"create group {group_id}: {error}")
 
     def _ask(self, node: SimNode, group: RaftGroup, what: str, member: str) -> None:
         def done(outcome: Outcome | str | None) -> None:

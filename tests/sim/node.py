@@ -38,6 +38,8 @@ class NodeEvents(Protocol):
 
     def applied(self, node: "SimNode", group: int, index: int, digest: bytes) -> None: ...
 
+    def installed(self, node: "SimNode", group: int, index: int) -> None: ...
+
     def surprised(self, node: "SimNode", what: str) -> None:
         """Something that no fault explains."""
 
@@ -60,6 +62,24 @@ class _Listener:
 
     def on_failed(self, error: LograftError) -> None:
         self._events.note(f"{self._node.name} fails: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    """Sees what one machine does."""
+
+    node: "SimNode"
+    process: "Process"
+    group: int
+    events: NodeEvents
+
+    def applied(self, index: int, digest: bytes) -> None:
+        self.events.applied(self.node, self.group, index, digest)
+
+    def restored(self, index: int, digest: bytes) -> None:
+        self.events.applied(self.node, self.group, index, digest)
+        if self.process.host is not None:  # not at the start, so it was pulled from the leader
+            self.events.installed(self.node, self.group, index)
 
 
 @dataclass(slots=True)
@@ -149,6 +169,13 @@ class SimNode:
             self.clock = self._power_on()
             self._events.died(self)
 
+    def cannot(self, what: str) -> None:
+        """The disk refused something the process cannot do without: it ends."""
+        self._events.note(f"{self.name} cannot {what}")
+        if not self.is_excused:
+            self._events.surprised(self, f"cannot {what}")
+        self.kill()
+
     def lose_volume(self) -> None:
         """The machine burns down; another one with an empty disk takes its name."""
         assert self.process is None, self
@@ -196,10 +223,7 @@ class SimNode:
                 self._set_aside(process, error)
                 self._open(process)
         except StorageError as error:
-            self._events.note(f"{self.name} cannot start: {error}")
-            if not self.is_excused:
-                self._events.surprised(self, f"cannot start: {error}")
-            self.kill()
+            self.cannot(f"start: {error}")
 
     def _open(self, process: Process) -> None:
         found = identity.load_or_create(process.disk, FOLDER, self.name, CLUSTER, SimRng(self.rng))
@@ -241,10 +265,6 @@ class SimNode:
         self.is_damaged = False
 
     def _machine(self, process: Process, group: int) -> RecordingMachine:
-        def observe(machine: RecordingMachine, index: int, digest: bytes) -> None:
-            if index:
-                self._events.applied(self, group, index, digest)
-
-        machine = RecordingMachine(disk=process.disk, observer=observe)
-        process.machines[group] = machine
+        watch = _Watch(self, process, group, self._events)
+        machine = process.machines[group] = RecordingMachine(disk=process.disk, observer=watch)
         return machine

@@ -9,7 +9,7 @@ wrong bytes, is noticed.
 
 import hashlib
 import struct
-from collections.abc import Callable
+from typing import Protocol
 
 from lograft_log.env import Disk, File
 from lograft_log.hot import crc
@@ -26,8 +26,12 @@ _PAYLOAD = struct.Struct("<QQI16s")
 assert _PAYLOAD.size == 36
 _PLACE = struct.Struct("<QQ")
 
-# (index, digest) after a command was applied or a checkpoint restored
-Observer = Callable[["RecordingMachine", int, bytes], None]
+
+class Observer(Protocol):
+    def applied(self, index: int, digest: bytes) -> None: ...
+
+    def restored(self, index: int, digest: bytes) -> None:
+        """The machine became a checkpoint that holds commands up to `index`; never 0."""
 
 
 class RecordingMachine:
@@ -55,7 +59,7 @@ class RecordingMachine:
             raise StorageError(f"{self._file.path}: {error}", path=self._file.path) from error
         self._count += 1
         self._crc = crc.checksum(row, self._crc)
-        self._observer(self, index, self.digest)
+        self._observer.applied(index, self.digest)
         return self.digest
 
     def capture(self) -> Capture:
@@ -83,7 +87,8 @@ class RecordingMachine:
             self.index, self._count, self._crc, self.digest = _PAYLOAD.unpack(payload)
             self._check(self._file.read_at(0, self._count * _ROW.size))
         self._file.truncate(self._count * _ROW.size)
-        self._observer(self, self.index, self.digest)
+        if self.index:
+            self._observer.restored(self.index, self.digest)
 
     def close(self) -> None:
         if self._file is not None:

@@ -138,6 +138,10 @@ class World:
     def applied(self, node: SimNode, group: int, index: int, digest: bytes) -> None:
         self.checker.applied(node.id, group, index, digest)
 
+    def installed(self, node: SimNode, group: int, index: int) -> None:
+        self.install_count += 1
+        self.note(f"{node.name} group {group} installs {index}")
+
     def surprised(self, node: SimNode, what: str) -> None:
         self.checker.found(f"{node.name} {what}")
 
