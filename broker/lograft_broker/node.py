@@ -10,7 +10,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from lograft_replication.streams import StreamMachine
 from typing_extensions import Buffer
 
 from lograft_log.background import ThreadBackground
@@ -21,6 +20,7 @@ from lograft_replication.host import Host
 from lograft_replication.journal_limits import JournalLimits
 from lograft_replication.membership import Config
 from lograft_replication.network import NetworkEvents
+from lograft_replication.streams import StreamMachine
 from lograft_replication.timing import GroupLimits, Timing
 from lograft_wire.config import Settings
 from lograft_wire.errors import ConfigError, LograftError, StorageError
@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 SHARD_FIRST = 1  # group 0 is kept for metadata
 CHECKPOINT_S_MAX = 60.0
 NEVER_S = 1e9
+STOP_S_MIN = 1.0  # for the journal's last sync, even when there is no time to drain
 
 
 class NoPeers:
@@ -68,11 +69,11 @@ class Node:
         log.info("event=node_recovered groups=%d", len(self._host.groups))
 
     async def stop(self, *, grace_s: float) -> None:
-        if self._host is not None and hasattr(self._host, "journal"):
-            closed = self._loop.create_future()
-            self._host.stop(lambda: closed.done() or closed.set_result(None))
+        if self._host is not None and self._host.running:
+            closed = asyncio.Event()
+            self._host.stop(closed.set)
             try:
-                await asyncio.wait_for(closed, timeout=max(grace_s, 1.0))
+                await asyncio.wait_for(closed.wait(), timeout=max(grace_s, STOP_S_MIN))
             except TimeoutError:
                 log.warning("event=stop_cut_short grace_s=%s", grace_s)
         self._host = None
@@ -81,7 +82,13 @@ class Node:
         self._backgrounds.clear()
 
     def ready_line(self) -> Mapping[str, object]:
-        return {"node": self._settings.node, "amqp": None, "feed": None, "peer": None}
+        return {
+            "node": self._settings.node,
+            "amqp": None,
+            "http": None,
+            "feed": None,
+            "peer": None,
+        }
 
     def health(self) -> Mapping[str, object]:
         host = self._host

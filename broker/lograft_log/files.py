@@ -78,12 +78,15 @@ def make_folder(disk: Disk, folder: str) -> None:
     """With its parents, durably: each new name is synced in the folder that holds it."""
     missing = []
     path = folder
-    while path and not disk.exists(path):
+    while path not in ("", "/", ".") and not disk.exists(path):
         missing.append(path)
-        path = path.rpartition("/")[0]
-    if not missing:
-        return
-    disk.make_folder(folder)
+        path = _parent(path)
+    if missing:
+        disk.make_folder(folder)
     for path in reversed(missing):
-        parent = path.rpartition("/")[0]
-        disk.sync_folder(parent or ".")
+        disk.sync_folder(_parent(path))
+
+
+def _parent(path: str) -> str:
+    folder, slash, _ = path.rpartition("/")
+    return folder or ("/" if slash else ".")

@@ -180,6 +180,7 @@ class Log(Reading):
     def replace_segment(self, old: Segment, new: Segment) -> None:
         """Take over a sealed segment whose rewritten files are in place."""
         assert old in self.segments(), old
+        self._names_changed = True
         segments = tuple(new if segment is old else segment for segment in self.segments())
         self._replace_segments(segments, first_offset=self.first_offset, cut_count=self._cut_count)
 

@@ -1,7 +1,7 @@
 """Acts on retention, compaction and archiving. The deciding is pure and done elsewhere.
 
 Rewriting a segment is slow, so it comes in two halves: a CompactionWork or ArchiveWork does the
-slow one, in any thread, on sealed segments alone; `adopt` does the quick one on the writer's thread.
+slow one, in any thread, on sealed segments alone; `adopt` does the quick one, on the writer's.
 """
 
 from collections.abc import Iterator, Sequence

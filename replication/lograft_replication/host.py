@@ -103,7 +103,7 @@ class Host:
         self._unsynced: dict[RaftGroup, None] = {}
         self._beat_at = self._housekeeping_at = 0.0
         self._timer: Handle | None = None
-        self._stopped = False
+        self.running = False  # between start and stop
         self._env = ReplicaEnv(
             node=node,
             disk=disk,
@@ -146,12 +146,13 @@ class Host:
         for group_id in self.journal.groups():
             if group_id not in self.groups:
                 self.journal.drop_group(group_id)  # a drop that a crash cut short
+        self.running = True
         self._network.attach(self)
         self._timer = self._scheduler.call_later(0, self._tick)
 
     def stop(self, done: Callable[[], None]) -> None:
         """Write out what is known and end. Leadership should have been handed over before."""
-        self._stopped = True
+        self.running = False
         if self._timer is not None:
             self._timer.cancel()
         for one in self._replicas.values():
@@ -309,7 +310,7 @@ class Host:
         if now >= self._housekeeping_at and self.failed is None:
             self._housekeeping_at = now + HOUSEKEEPING_S
             self._keep_house()
-        if not self._stopped:
+        if self.running:
             self._timer = self._scheduler.call_later(self._timing.heartbeat_s / 2, self._tick)
 
     def _beat(self, peer: str) -> None:

@@ -120,6 +120,15 @@ def test_a_reflected_proof_is_refused() -> None:
     assert "secrets differ" in one.failure
 
 
+def test_every_bit_of_a_proof_counts() -> None:
+    for bit in range(handshake.PROOF_BYTES * 8):
+        one, other = dialler(), listener()
+        proof = bytearray(one.receive(other.receive(one.start())))
+        proof[handshake.RECORD.size + bit // 8] ^= 1 << bit % 8
+        other.receive(bytes(proof))
+        assert "secrets differ" in other.failure, bit
+
+
 def test_a_changed_hello_breaks_the_proof() -> None:
     one, other = dialler(), listener()
     changed = one.start().replace(b"alice", b"mally")

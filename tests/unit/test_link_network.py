@@ -12,7 +12,7 @@ import uvloop
 from lograft_replication import codec
 from lograft_replication.messages import Append, Appended, Stale
 from lograft_wire.errors import ConfigError, PeerError
-from support.link_nodes import LIMITS, NOWHERE, SECRET, Node, identity, introduce
+from support.link_nodes import LIMITS, NOWHERE, SECRET, LogWatch, Node, identity, introduce
 
 Story = Callable[[], Coroutine[Any, Any, None]]
 
@@ -212,6 +212,22 @@ def test_an_address_given_later_or_taken_away_is_followed(run: Callable[[Story],
             await b.host.until(lambda: ("down", a.id) in b.host.events)
             introduce(a, b)
             await a.host.until_events("up", "down", "up")
+
+    run(story)
+
+
+def test_a_listener_drops_a_peer_that_is_taken_away(run: Callable[[Story], None]) -> None:
+    async def story() -> None:
+        a, b = pair()
+        with LogWatch() as log:
+            async with a, b:
+                introduce(a, b)
+                await b.host.until_events("up")
+                b.network.set_addresses({})
+                await b.host.until_events("up", "down")
+                await log.until("name 'a' is not among the peers of 'b'")
+                assert not b.network.send(a.id, [frame(1)])
+                assert b.host.events == [("up", a.id), ("down", a.id)]
 
     run(story)
 

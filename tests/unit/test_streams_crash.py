@@ -28,7 +28,7 @@ class Node:
         self.applied = found.index if found is not None else 0
         self.model = model
         self.checkpoint = self.applied
-        model.check(self.machine, self.applied)
+        model.check(self.machine, self.applied, replaying=True)
 
     def apply_to(self, index: int) -> None:
         while self.applied < index:

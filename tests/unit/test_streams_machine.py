@@ -151,10 +151,11 @@ def test_restore_continues_where_the_checkpoint_was_and_entries_may_come_again(
             payload, at = checkpoint(machine).payload, index
         if index % 60 == 0:  # the process ends and starts again; nothing unsynced was lost
             machine = machine_in(tmp_path, payload)
-            model.check(machine, at)
+            model.check(machine, at, replaying=True)
             for again in range(at + 1, index + 1):
                 machine.apply(again, 1, model.commands[again])
-                model.check(machine, again)
+                model.check(machine, again, replaying=True)
+            model.check(machine, index)
 
 
 def test_a_refused_batch_is_refused_again_when_the_log_is_ahead(tmp_path: Path) -> None:
