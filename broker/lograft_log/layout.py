@@ -53,6 +53,8 @@ SEAL_NAME = ".seal"
 DAMAGED = ".log.damaged"
 NEW = ".new"
 
+NO_PREVIOUS = (1 << 64) - 1  # `extra` of a .log that never had a segment before it
+
 SEALED = 1  # flag of a seal: the segment takes no more records
 ARCHIVED = 2  # flag of a seal: it has been handed to the archive
 
@@ -67,7 +69,7 @@ class FileHeader:
     base_offset: int
     created_ms: int
     generation: int = 0  # how often the .log was rewritten (cut, compacted, recompressed)
-    extra: int = 0  # .log: length of the segment before it when it began; .hashindex: entries' CRC
+    extra: int = 0  # .log: where the segment before it ended; .hashindex: CRC of the entries
     parameter: int = 0  # .index, .timeindex: interval in bytes; .hashindex: CRC of the term's name
 
     def encode(self) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from typing_extensions import Buffer
 
-from lograft_log import compression, damage, files, recovery, rewrite, writer
+from lograft_log import compression, damage, files, layout, recovery, rewrite, writer
 from lograft_log.env import Clock, Disk
 from lograft_log.hot import record
 from lograft_log.hot.record import Record
@@ -223,6 +223,7 @@ class Log(Reading):
             folder=self.folder,
             writers=tuple(w for w in writers if w.synced_bytes < w.segment.length),
             sealing=tuple(w for w in self._sealing if w.segment.damage is None),
+            active=self._writer.segment,
             saving=tuple(saving),
             aside=tuple(s.base_offset for s in aside),
             garbage=tuple(self._garbage),
@@ -358,14 +359,16 @@ class Log(Reading):
             held.retire()
         if last is not None:
             return last
-        behind = segments[-1].next_offset if segments else 0
-        return self._create(max(offset, behind), segments[-1].length if segments else 0)
+        if not segments:
+            return self._create(offset, layout.NO_PREVIOUS)
+        behind = segments[-1].next_offset
+        return self._create(max(offset, behind), behind)
 
     def _begin(self, offset: int) -> None:
         """Retire the active segment and go on in a new one."""
         old = self._writer
         with damage.guard(self.folder):
-            created = self._create(offset, old.segment.length)
+            created = self._create(offset, old.segment.next_offset)
             old.retire()
         self._sealing.append(old)
         self._writer = created
@@ -376,14 +379,14 @@ class Log(Reading):
             cut_count=self._cut_count,
         )
 
-    def _create(self, offset: int, previous_bytes: int) -> writer.SegmentWriter:
+    def _create(self, offset: int, previous_next_offset: int) -> writer.SegmentWriter:
         self._names_changed = True
         return writer.create(
             disk=self.disk,
             folder=self.folder,
             settings=self.settings,
             base_offset=offset,
-            previous_bytes=previous_bytes,
+            previous_next_offset=previous_next_offset,
             created_ms=self.clock.wall_ms(),
         )
 

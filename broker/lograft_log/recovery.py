@@ -141,6 +141,8 @@ class _Recovery:
                 file.close()
                 return True
             durable = self._durable(item, seal)
+            if not (whole or durable.log_bytes or self._result.segments):
+                self._check_first(header, path)
             return self._open_unsealed(file, header, durable, whole=whole, behind=behind)
         except DamagedError as error:
             file.close()
@@ -165,6 +167,12 @@ class _Recovery:
                 f"{file.path}: holds base offset {header.base_offset}", path=file.path
             )
         return header
+
+    def _check_first(self, header: layout.FileHeader, path: str) -> None:
+        """A segment that follows another one, which is gone, counts only if it is durable: trimming
+        makes sure of that before it removes anything."""
+        if header.extra != layout.NO_PREVIOUS:
+            raise DamagedError(f"{path}: the segment before it was lost", path=path)
 
     def _add_sealed(self, header: layout.FileHeader, seal: layout.Seal, file: File) -> None:
         if file.size() < seal.log_bytes:
@@ -208,7 +216,9 @@ class _Recovery:
                 raise DamagedError(
                     f"{file.path}: bad frame at {scan.end}", path=file.path, position=scan.end
                 )
-            goes_on = whole or (scan.end == size and self._continues(behind, scan.end))
+            goes_on = whole or (
+                scan.end == size and self._continues(behind, scan.next_offset)
+            )
             if not goes_on:
                 self._drop(behind)
             entries = self._feed(view, scan, offsets, times)
@@ -270,13 +280,15 @@ class _Recovery:
                 path=path,
                 position=durable_bytes,
             )
-        next_offset = durable.next_offset
         above = record.scan(
             view, durable_bytes, len(view), offset_min=next_offset, payload_max=payload_max
         )
         self._report.scanned_bytes += above.end - scan.resume
         scan.end = above.end
-        scan.next_offset = above.offset_last + 1 if above.frame_count else next_offset
+        if above.frame_count:
+            next_offset = above.offset_last + 1
+        # Offsets that compaction dropped at the end of a sealed segment stay used.
+        scan.next_offset = max(next_offset, durable.next_offset)
         return scan
 
     def _believed(
@@ -356,9 +368,9 @@ class _Recovery:
         self._report.cut_bytes += size - end
         self._report.cut_path = file.path
 
-    def _continues(self, behind: list[_Found], length: int) -> bool:
-        """Whether the next segment began when this one was as long as it is now. Gaps between
-        offsets are legal, so only this tells a lost tail from a rolled segment."""
+    def _continues(self, behind: list[_Found], next_offset: int) -> bool:
+        """Whether the next segment began where this one ends. Gaps between offsets are legal, so
+        only its header tells a lost tail or a lost segment from a rolled one."""
         if not behind or layout.LOG not in behind[0].endings:
             return bool(behind)
         path = f"{self._folder}/{layout.name(behind[0].base_offset, layout.LOG)}"
@@ -368,7 +380,7 @@ class _Recovery:
         finally:
             file.close()
         try:
-            return layout.decode_header(data, magic=layout.MAGIC_LOG, path=path).extra == length
+            return layout.decode_header(data, magic=layout.MAGIC_LOG, path=path).extra == next_offset
         except DamagedError:
             return False
 

@@ -37,6 +37,7 @@ def cut(
     disk, folder = segment.disk, segment.folder
     for other in reversed(dropped):
         files.remove(disk, folder, other.base_offset)
+        disk.sync_folder(folder)  # one by one from the end: no crash may leave a hole
     files.remove_ending(disk, folder, segment.base_offset, layout.SEAL_NAME)
     disk.sync_folder(folder)
     if segment.damage is not None:
@@ -111,7 +112,7 @@ def _begin_behind(segment: Segment, offset: int, clock: Clock) -> writer.Segment
         folder=segment.folder,
         settings=segment.settings,
         base_offset=offset,
-        previous_bytes=0,
+        previous_next_offset=segment.next_offset,
         created_ms=clock.wall_ms(),
     )
 

@@ -5,7 +5,7 @@ files, through handles that `log` keeps open until it is done. The order is the 
 the names that rely on them, indexes before the seal that vouches for them, seals before removals.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lograft_log import files, layout, secondary
 from lograft_log.env import Disk
@@ -21,6 +21,7 @@ class SyncWork:
     folder: str
     writers: tuple[SegmentWriter, ...]  # touched since the last sync, in order
     sealing: tuple[SegmentWriter, ...]  # those that take no more records
+    active: Segment
     saving: tuple[Segment, ...]  # sealed, with indexes made anew in memory
     aside: tuple[int, ...]  # base offsets of segments found damaged
     garbage: tuple[int, ...]  # base offsets of segments to remove, rising
@@ -47,9 +48,20 @@ class SyncWork:
             files.move_aside(self.disk, self.folder, base_offset)
         if self.sealing or self.saving or self.aside:
             self.disk.sync_folder(self.folder)
+        if self.garbage:
+            self._mark_first()
         for base_offset in self.garbage:
             files.remove(self.disk, self.folder, base_offset)
             # One at a time, so that no crash removes a later segment and keeps an earlier one.
+            self.disk.sync_folder(self.folder)
+
+    def _mark_first(self) -> None:
+        """The log will begin with this segment; nothing else would prove that it is no leftover."""
+        first = self.positions.segments[0]
+        if first.base_offset == self.active.base_offset:
+            seal = seal_of(self.active, flags=0)
+            seal = replace(seal, log_bytes=first.log_bytes, next_offset=first.next_offset)
+            files.write_seal(self.disk, self.folder, seal)
             self.disk.sync_folder(self.folder)
 
     def _save(self, segment: Segment) -> None:

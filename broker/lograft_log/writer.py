@@ -125,7 +125,7 @@ def create(
     folder: str,
     settings: LogSettings,
     base_offset: int,
-    previous_bytes: int,
+    previous_next_offset: int,
     created_ms: int,
 ) -> SegmentWriter:
     """A new, empty segment. Its name is durable after the next sync of the folder."""
@@ -133,7 +133,7 @@ def create(
         magic=layout.MAGIC_LOG,
         base_offset=base_offset,
         created_ms=created_ms,
-        extra=previous_bytes,
+        extra=previous_next_offset,
     )
     file = disk.open(f"{folder}/{layout.name(base_offset, layout.LOG)}", create=True)
     file.truncate(0)

@@ -69,6 +69,7 @@ def create_store(env: ReplicaEnv, group_id: int, config: Config, machine: Machin
             payload=capture.payload,
         )
     )
+    capture.after()
 
 
 def match_log(log: GroupJournal, manifest: Manifest) -> None:
@@ -153,6 +154,7 @@ class Replica:
         def work() -> None:
             capture.sync()
             self._store.write(manifest)
+            capture.after()
 
         def done(_result: object, error: BaseException | None) -> None:
             self._checkpointing = False

@@ -52,7 +52,10 @@ class _Sync:
     folder: str
     works: list[tuple[Log, SyncWork]]
     names_changed: bool  # streams were opened: their folders' names must become durable
+    closed: list[str]  # folders of streams that the checkpoint no longer has
+    first_offsets: dict[int, int]  # of each stream as the checkpoint has it
     ended: bool = False
+    placed: bool = False  # the checkpoint is durable
     error: StorageError | None = None
 
     def __call__(self) -> None:
@@ -67,6 +70,13 @@ class _Sync:
             raise
         finally:
             self.ended = True
+
+    def after(self) -> None:
+        """The checkpoint is durable. What is not in it may go: closed streams now, trimmed records
+        with the next sync."""
+        self.placed = True
+        for folder in self.closed:
+            self.disk.remove_folder(folder)
 
 
 class StreamMachine:
@@ -118,6 +128,7 @@ class StreamMachine:
 
     def capture(self) -> Capture:
         self._settle_sync()
+        closed = self._let_go_closed()
         streams = list(self._streams.values())
         works = [(s.log, s.log.pending_sync()) for s in streams if s.positions is None]
         known = {log.folder: work.positions for log, work in works}
@@ -128,15 +139,11 @@ class StreamMachine:
             assert stream.positions is not None
             states.append(_state(stream, stream.positions))
             files += _files(stream, stream.positions)
-        self._sync = _Sync(self._disk, self._folder, works, self._names_changed)
+        first_offsets = {stream.id: stream.first_offset for stream in streams}
+        sync = _Sync(self._disk, self._folder, works, self._names_changed, closed, first_offsets)
+        self._sync = sync
         self._names_changed = False
-        garbage = self._let_go_closed()
-        return Capture(
-            stream_state.encode(states),
-            self._sync,
-            tuple(files),
-            after=lambda: self._remove(garbage),
-        )
+        return Capture(stream_state.encode(states), sync, tuple(files), after=sync.after)
 
     def restore(self, payload: bytes, folder: str) -> None:
         self.close()
@@ -211,13 +218,13 @@ class StreamMachine:
         return closed is not None
 
     def _trim(self, command: Trim) -> None:
+        """The log itself is trimmed once a checkpoint says so: until then a restart begins with
+        records that must still be there."""
         for number, offset in command.streams:
             stream = self._streams.get(number)
             if stream is not None:
                 first_offset = min(offset, stream.next_offset)
                 stream.first_offset = max(stream.first_offset, first_offset)
-                stream.log.trim(stream.first_offset)
-                stream.positions = None
 
     # Checkpoints
 
@@ -235,16 +242,21 @@ class StreamMachine:
         for log, work in sync.works:
             log.sync_done(work)
         self._sync = None
+        if sync.placed:
+            self._trim_logs(sync.first_offsets)
+
+    def _trim_logs(self, first_offsets: dict[int, int]) -> None:
+        for stream in self._streams.values():
+            first_offset = first_offsets.get(stream.id, 0)
+            if first_offset > stream.log.first_offset:
+                stream.log.trim(first_offset)
+                stream.positions = None
 
     def _let_go_closed(self) -> list[str]:
         closing, self._closing = self._closing, []
         for stream in closing:
             _abandon(stream.log)
         return [stream.log.folder for stream in closing]
-
-    def _remove(self, folders: list[str]) -> None:
-        for folder in folders:
-            self._disk.remove_folder(folder)
 
     def _reopen(self, state: StreamState) -> None:
         path = f"{self._folder}/{state.folder}"
