@@ -78,24 +78,25 @@ def read_backward(snapshot: Snapshot, offset_end: int, bytes_max: int) -> Chunk:
         check_sound(segment)
         if segment.base_offset >= offset_end or segment.length == START:
             continue
-        chunk = _last_of(segment, offset_end, bytes_max)
-        if chunk is not None and chunk.offset_next > snapshot.first_offset:
+        chunk = _last_of(segment, offset_end, bytes_max, snapshot.first_offset)
+        if chunk is not None:
             return chunk
         if segment.base_offset <= snapshot.first_offset:
             break
     return empty(snapshot.first_offset)
 
 
-def _last_of(segment: Segment, offset_end: int, bytes_max: int) -> Chunk | None:
+def _last_of(
+    segment: Segment, offset_end: int, bytes_max: int, first_offset: int
+) -> Chunk | None:
     end = _position_of(segment, offset_end)
     start = _entry_before(segment, max(START, end - bytes_max), end)
     if start == end:
         return None
     # The frames from an index entry up to `end`: one pass, bounded by construction.
-    chunk, behind = segment.take(start, offset_from=0, bytes_max=end - start)
-    if chunk is None:
-        return None
-    assert behind == end, (behind, end)
+    chunk, _ = segment.take(
+        start, offset_from=first_offset, bytes_max=end - start, position_end=end
+    )
     return chunk
 
 

@@ -82,7 +82,7 @@ class Reading:
     def read_backward(self, offset_end: int | None = None, *, bytes_max: int = 65536) -> Chunk:
         """The frames before `offset_end` (the tail by default), about so many bytes of them, in
         log order. Go on with the chunk's `offset_first`; it is empty at the log's start."""
-        end = self.next_offset if offset_end is None else offset_end
+        end = self.next_offset if offset_end is None else max(offset_end, self.first_offset)
         return self._look(end, lambda snapshot: reader.read_backward(snapshot, end, bytes_max))
 
     def tail(self, count: int) -> list[Record]:

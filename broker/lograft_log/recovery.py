@@ -380,9 +380,10 @@ class _Recovery:
         finally:
             file.close()
         try:
-            return layout.decode_header(data, magic=layout.MAGIC_LOG, path=path).extra == next_offset
+            header = layout.decode_header(data, magic=layout.MAGIC_LOG, path=path)
         except DamagedError:
             return False
+        return header.extra == next_offset
 
     def _drop(self, items: list[_Found]) -> None:
         """Remove segments behind a cut, the last first, for good before anything is cut."""

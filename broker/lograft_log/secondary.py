@@ -50,9 +50,12 @@ class LiveTerms:
         self._found: dict[int, list[int]] = {}
 
     def positions(self, value: bytes) -> list[int]:
+        length = self.segment.length
         for hash_value, position in _terms(self.segment, self._term, self._position):
-            self._found.setdefault(hash_value, []).append(position)
-        self._position = self.segment.length
+            known = self._found.setdefault(hash_value, [])
+            if not known or known[-1] < position:  # a batch may hold the term several times
+                known.append(position)
+        self._position = length
         return list(self._found.get(search.hash_term(value), ()))
 
 

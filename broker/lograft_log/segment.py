@@ -6,6 +6,7 @@ behind `length`, which its `writer` moves after the bytes are written. Sealed se
 when first read; the tail of the active one is read with plain reads until there is enough to map.
 """
 
+import sys
 from enum import Enum
 from typing import Protocol
 
@@ -116,11 +117,18 @@ class Segment:
             self._entries = None
             self._times = None
 
-    def take(self, position: int, *, offset_from: int, bytes_max: int) -> tuple[Chunk | None, int]:
+    def take(
+        self,
+        position: int,
+        *,
+        offset_from: int,
+        bytes_max: int,
+        position_end: int = sys.maxsize,
+    ) -> tuple[Chunk | None, int]:
         """Verified frames from `position` on whose records reach `offset_from`, and the position
-        behind them; None at the end."""
+        behind them; None at the end, or at `position_end` where a frame must end."""
         wanted = max(bytes_max, record.FRAME_HEADER_BYTES)
-        while position < (length := self.length):
+        while position < (length := min(self.length, position_end)):
             view, shift = self._window(position, length, wanted)
             end = min(length - shift, len(view))
             span = record.scan(

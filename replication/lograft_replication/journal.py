@@ -316,7 +316,8 @@ class Journal:
         self._head_position += size
         self._pending_bytes += size
         assert self._head_position <= head.file_bytes, self
-        self._files.prepare_ahead(self._head_position)
+        if self._head_position > head.file_bytes // 2 or head.file is None:
+            self._files.prepare_ahead(self._head_position)
         if not self._flushing and self._flush_handle is None:
             self._flush_handle = self._scheduler.call_soon(self._on_flush_turn)
         return sequence

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing_extensions import Buffer
 
 from lograft_log import env
+from lograft_log.hot import crc
 from lograft_replication import journal_format as fmt
 from lograft_wire import errors
 
@@ -95,29 +96,21 @@ def write_batch(
 
 def encode_batch(records: Sequence[Waiting], *, epoch: int, durable: int) -> list[Buffer]:
     """The bytes of the records as parts; large payloads are parts themselves, never copied."""
+    pack, pack_crc, checksum = fmt.RECORD_REST.pack, fmt.RECORD_CRC.pack, crc.checksum
     parts: list[Buffer] = []
     small: list[bytes] = []
     for sequence, index, term, group, kind, flags, payload in records:
-        small.append(
-            fmt.encode_record_header(
-                payload,
-                epoch=epoch,
-                sequence=sequence,
-                durable=durable,
-                index=index,
-                term=term,
-                group=group,
-                kind=kind,
-                flags=flags,
-            )
-        )
-        if len(payload) > JOIN_BYTES_MAX:
+        length = len(payload)
+        rest = pack(length, epoch, sequence, durable, index, term, group, kind, flags, 0)
+        small.append(pack_crc(checksum(payload, checksum(rest))))
+        small.append(rest)
+        if length > JOIN_BYTES_MAX:
             parts.append(b"".join(small))
             parts.append(payload)
             small = []
         else:
             small.append(payload)
-        small.append(fmt.PADDING[-len(payload) % 8])
+        small.append(fmt.PADDING[-length % 8])
     parts.append(b"".join(small))
     return parts
 

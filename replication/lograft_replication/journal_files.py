@@ -56,10 +56,6 @@ class JournalFiles:
         return self._files[number]
 
     @property
-    def head(self) -> JournalFile:
-        return self._files[next(reversed(self._files))]
-
-    @property
     def oldest(self) -> JournalFile:
         return self._files[next(iter(self._files))]
 
@@ -81,12 +77,13 @@ class JournalFiles:
                 self._disk, self._folder, self._header_of(first), spare=self._take_spare()
             )
             self._files[1] = first
+        self.head = self._files[next(reversed(self._files))]
 
     def roll(self) -> JournalFile:
         """The next file becomes the head, ready or not; it may be laid out, not yet written."""
         held = self._next if self._next is not None else self._new_file(self.head.number + 1)
         self._next = None
-        self._files[held.number] = held
+        self._files[held.number] = self.head = held
         return held
 
     def prepare_ahead(self, head_position: int) -> None:

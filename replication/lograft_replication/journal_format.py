@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from typing_extensions import Buffer
-
 from lograft_log.hot import crc
 from lograft_wire import errors
 
@@ -137,23 +135,6 @@ def parse_file_header(data: bytes, *, path: str) -> FileHeader:
             position=0,
         )
     return FileHeader(number, epoch, file_bytes, incarnation)
-
-
-def encode_record_header(
-    payload: Buffer,
-    *,
-    epoch: int,
-    sequence: int,
-    durable: int,
-    index: int,
-    term: int,
-    group: int,
-    kind: int,
-    flags: int,
-) -> bytes:
-    length = len(memoryview(payload))
-    rest = RECORD_REST.pack(length, epoch, sequence, durable, index, term, group, kind, flags, 0)
-    return RECORD_CRC.pack(crc.checksum(payload, crc.checksum(rest))) + rest
 
 
 def parse_record(data: memoryview, position: int, *, epoch: int) -> Record | None:

@@ -58,6 +58,7 @@ class LinkNetwork:
         self._server_tls = server_tls
         self._client_tls = client_tls
         self._events: NetworkEvents | None = None
+        self._closing = False  # no more events are told
         self._peers: peers.Peers[Link] = peers.Peers(me, self._addresses)
         self._links: set[Link] = set()  # all with a transport, greeted or not
         self._by_id: dict[str, Link] = {}  # established; the newest per name
@@ -96,7 +97,7 @@ class LinkNetwork:
     async def close(self) -> None:
         if self._runner is None:
             return
-        self._events = None
+        self._closing = True
         self._runner.cancel()
         await asyncio.wait([self._runner])
         if not self._runner.cancelled():
@@ -149,18 +150,19 @@ class LinkNetwork:
         events = self._peers.down(link)
         if not events:
             return  # replaced
-        level = logging.INFO if self._events is None else logging.WARNING
+        level = logging.INFO if self._closing else logging.WARNING
         reason = link.reason or "closed by the other side"
         logger.log(level, "peer link lost peer=%s reason=%s", link.peer.node_id, reason)
         del self._by_id[link.peer.node_id]
         self._tell(events)
-        if not link.dialled and self._tasks is not None and self._events is not None:
+        if not link.dialled and self._tasks is not None and not self._closing:
             self._tasks.create_task(self._probe(link.peer, link.remote[0]))
 
     def _tell(self, happened: list[peers.Event]) -> None:
         for event in happened:
-            if self._events is None:
-                return  # closing
+            if self._closing:
+                return
+            assert self._events is not None
             try:
                 _tell_one(self._events, event)
             except Exception as error:
@@ -321,7 +323,8 @@ class LinkNetwork:
                 await link.ready
         except (OSError, TimeoutError) as error:
             link.abort(f"{error!r} in the handshake")
-            self._log.say(f"greet {host}", f"address={host} reason={error!r}")
+            if not isinstance(error, ConnectionError):  # who just hangs up may be a probe
+                self._log.say(f"greet {host}", f"address={host} reason={error!r}")
         finally:
             if link.peer is None:
                 link.close("not greeted in time")

@@ -53,7 +53,7 @@ class _Sync:
     works: list[tuple[Log, SyncWork]]
     names_changed: bool  # streams were opened: their folders' names must become durable
     closed: list[str]  # folders of streams that the checkpoint no longer has
-    first_offsets: dict[int, int]  # of each stream as the checkpoint has it
+    first_offsets: dict[str, int]  # as the checkpoint has them, by folder: ids may come again
     ended: bool = False
     placed: bool = False  # the checkpoint is durable
     error: StorageError | None = None
@@ -139,7 +139,7 @@ class StreamMachine:
             assert stream.positions is not None
             states.append(_state(stream, stream.positions))
             files += _files(stream, stream.positions)
-        first_offsets = {stream.id: stream.first_offset for stream in streams}
+        first_offsets = {stream.folder: stream.first_offset for stream in streams}
         sync = _Sync(self._disk, self._folder, works, self._names_changed, closed, first_offsets)
         self._sync = sync
         self._names_changed = False
@@ -245,9 +245,9 @@ class StreamMachine:
         if sync.placed:
             self._trim_logs(sync.first_offsets)
 
-    def _trim_logs(self, first_offsets: dict[int, int]) -> None:
+    def _trim_logs(self, first_offsets: dict[str, int]) -> None:
         for stream in self._streams.values():
-            first_offset = first_offsets.get(stream.id, 0)
+            first_offset = first_offsets.get(stream.folder, 0)
             if first_offset > stream.log.first_offset:
                 stream.log.trim(first_offset)
                 stream.positions = None

@@ -15,7 +15,7 @@ from sim.disk import SimDisk
 from support import log_desk
 from support.crash_disk import crashes
 
-SEEDS = 6
+SEEDS = 4
 
 
 def check(log: Log, *, durable_next: int, appended_next: int, first: int = 0) -> None:

@@ -73,6 +73,12 @@ class Faults:
 
     # Processes and machines
 
+    def _stop(self) -> None:
+        node = self._any()
+        if node.is_running:
+            self._note(f"stop {node.name}")
+            node.stop()
+
     def _kill(self) -> None:
         self._kill_one(self._any())
 

@@ -25,6 +25,7 @@ from sim.recording import RecordingMachine
 FOLDER = "data"
 CLUSTER = "sim"
 BOOT_BYTES = 8
+GRACE_S = 3.0  # between SIGTERM and SIGKILL
 
 
 class NodeEvents(Protocol):
@@ -154,6 +155,20 @@ class SimNode:
         process = Process(scheduler, disk, self.rng.randbytes(BOOT_BYTES))
         self.process = process
         scheduler.run(self._main, process)
+
+    def stop(self) -> None:
+        """SIGTERM: the host writes out what it knows; after the grace period it is killed."""
+        process = self.process
+        if process is None or process.host is None:
+            return
+
+        def end() -> None:
+            if self.process is process:
+                self.kill()
+
+        self._loop.call_later(GRACE_S, end)
+        # Its `done` comes from within the host, which ends before the process does.
+        process.scheduler.run(process.host.stop, lambda: self._loop.call_soon(end))
 
     def kill(self) -> None:
         """SIGKILL, or the process ended by itself: the machine runs on."""

@@ -12,6 +12,7 @@ from lograft_replication.journal_limits import JournalLimits
 from lograft_replication.timing import GroupLimits, Timing
 
 FAULTS = (
+    "stop",
     "kill",
     "kill_leader",
     "power_cut",
@@ -33,7 +34,14 @@ FAULTS = (
     "transfer",
     "checkpoint",
 )
-FAULTS_AT_LEAST = 4  # kinds in one run
+THEMES = (
+    ("kill_leader", "power_cut", "power_cut_all", "crash_point", "cut_link", "slow_disk"),
+    ("isolate", "pause", "cut_one_way", "cut_link", "storm_weather", "transfer", "clock_jump"),
+    ("lose_volume", "flip_bit", "move_member", "checkpoint", "transfer", "kill", "reset_link"),
+    ("full_disk", "sync_error", "crash_point", "slow_disk", "checkpoint", "stop", "power_cut"),
+    FAULTS,
+)
+FAULTS_AT_LEAST = 3  # kinds in one run
 
 TIMING = Timing()
 GROUP_LIMITS = GroupLimits(command_bytes_max=4 << 10, append_bytes_max=8 << 10)
@@ -70,7 +78,8 @@ class Profile:
 def draw(seed: int) -> Profile:
     rng = random.Random(f"{seed}/profile")
     node_count = rng.choice((3, 3, 5))
-    faults = rng.sample(FAULTS, rng.randint(FAULTS_AT_LEAST, len(FAULTS)))
+    theme = rng.choice(THEMES)
+    faults = rng.sample(theme, rng.randint(FAULTS_AT_LEAST, len(theme)))
     return Profile(
         node_count=node_count,
         voter_count=rng.choice((3, node_count)),

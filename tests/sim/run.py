@@ -4,6 +4,8 @@
     python tests/sim/run.py --seeds 200          seeds 1 to 200
     python tests/sim/run.py --seeds 5000 --first 1000 --jobs 2 --faults kill,pause
 
+    python tests/sim/run.py --seeds 60 --mutation ack_before_disk   until it is noticed
+
 Ends with 1 when a rule was broken, and names the seeds. The order in which Python walks a set of
 strings differs from process to process unless PYTHONHASHSEED says otherwise, and pysyncobj keeps
 its nodes in sets: so this starts itself again with a fixed one.
@@ -30,6 +32,8 @@ def main(arguments: list[str]) -> int:
         _say(text)
         return int(broken)
     seeds = range(options.first, options.first + options.seeds)
+    if options.mutation is not None:
+        return _run_mutated(seeds, options.mutation)
     return _run_many(seeds, faults, jobs=options.jobs)
 
 
@@ -46,6 +50,20 @@ def run_one(seed: int, faults: tuple[str, ...] | None) -> tuple[bool, str]:
         chosen_faults = "" if faults is None else f" --faults {','.join(faults)}"
         lines.append(f"again: make sim SEED={seed}{chosen_faults}")
     return report.broken is not None, "\n".join(lines)
+
+
+def _run_mutated(seeds: range, name: str) -> int:
+    from sim import mutations, profile, world
+
+    mutation = mutations.MUTATIONS[name]
+    mutation.switch_off()
+    for seed in seeds:
+        report = world.World(seed, mutation.profile(profile.draw(seed))).run()
+        if report.broken is not None:
+            _say(f"{name} is noticed: {report}")
+            return 1
+    _say(f"{name} is not noticed in {len(seeds)} seeds: {mutation.safeguard}")
+    return 0
 
 
 def _run_many(seeds: range, faults: tuple[str, ...] | None, *, jobs: int) -> int:
@@ -73,6 +91,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=1, help="the first of them")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
     parser.add_argument("--faults", help="only these kinds, with commas between")
+    parser.add_argument("--mutation", help="switch this safeguard off, end at the first break")
     return parser.parse_args(arguments)
 
 

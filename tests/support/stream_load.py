@@ -97,4 +97,4 @@ class Model:
             assert found is not None
             assert (found.first_offset, found.next_offset) == (first, len(all_))
             start = max(first, found.log.first_offset) if replaying else first
-            assert bodies(machine, stream) == all_[start:]
+            assert bodies(machine, stream) == all_[start:], (index, found, found.log)

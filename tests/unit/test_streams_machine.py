@@ -94,7 +94,9 @@ def test_a_stream_opened_again_starts_empty(tmp_path: Path) -> None:
     assert bodies(machine, 7) == [b"new"]
 
 
-def test_trim_moves_the_start_and_frees_segments_at_the_next_checkpoint(tmp_path: Path) -> None:
+def test_trim_moves_the_start_and_frees_segments_one_checkpoint_after_it_is_durable(
+    tmp_path: Path,
+) -> None:
     machine = machine_in(tmp_path)
     machine.apply(1, 1, opening(7))
     for number in range(10):
@@ -103,6 +105,8 @@ def test_trim_moves_the_start_and_frees_segments_at_the_next_checkpoint(tmp_path
     before = len(list(tmp_path.rglob("*.log")))
     machine.apply(12, 1, trimming(7, 8))
     assert [body[:1] for body in bodies(machine, 7)] == [b"8", b"9"]
+    checkpoint(machine)
+    assert len(list(tmp_path.rglob("*.log"))) == before
     checkpoint(machine)
     assert len(list(tmp_path.rglob("*.log"))) < before
     machine.apply(13, 1, trimming(7, 3))
@@ -272,3 +276,57 @@ def test_state_bytes_and_back_and_every_cut_is_refused(tmp_path: Path) -> None:
         stream_state.decode(payload + b"\0")
     with pytest.raises(DamagedError):
         stream_state.decode(b"\x02" + payload[1:])
+
+
+def test_a_stream_opened_again_is_not_trimmed_like_the_one_before(tmp_path: Path) -> None:
+    machine = machine_in(tmp_path)
+    machine.apply(1, 1, opening(7))
+    machine.apply(2, 1, records(batch(7, 0, [b"old"] * 5)))
+    machine.apply(3, 1, trimming(7, 4))
+    checkpoint(machine)
+    machine.apply(4, 1, closing(7))
+    machine.apply(5, 1, opening(7))
+    machine.apply(6, 1, records(batch(7, 0, [b"new"] * 5)))
+    checkpoint(machine)
+    assert bodies(machine, 7) == [b"new"] * 5
+    found = machine.stream(7)
+    assert found is not None
+    assert found.log.first_offset == 0
+
+
+def test_segments_sealed_by_an_earlier_sync_travel_with_their_seals(tmp_path: Path) -> None:
+    machine = machine_in(tmp_path)
+    machine.apply(1, 1, opening(7))
+    for number in range(4):
+        machine.apply(2 + number, 1, records(batch(7, number, [b"x" * 900])))
+    checkpoint(machine)
+    machine.apply(6, 1, records(batch(7, 4, [b"x"])))
+    files = checkpoint(machine).files
+    assert any(file.path.endswith(".seal") for file in files)
+    for file in files:
+        assert (tmp_path / file.path).stat().st_size >= file.length > 0
+
+
+def test_nothing_is_trimmed_on_the_word_of_a_checkpoint_that_was_never_placed(
+    tmp_path: Path,
+) -> None:
+    machine = machine_in(tmp_path)
+    machine.apply(1, 1, opening(7))
+    for number in range(6):
+        machine.apply(2 + number, 1, records(batch(7, number, [b"x" * 900])))
+    checkpoint(machine)
+    before = sorted(tmp_path.rglob("*.log"))
+    machine.apply(8, 1, trimming(7, 6))
+    for _ in range(2):
+        machine.capture().sync()
+    assert sorted(tmp_path.rglob("*.log")) == before
+
+
+def test_restore_removes_folders_the_checkpoint_does_not_have(tmp_path: Path) -> None:
+    machine = machine_in(tmp_path)
+    machine.apply(1, 1, opening(7))
+    payload = checkpoint(machine).payload
+    machine.apply(2, 1, opening(8))
+    (tmp_path / "00000000000000000009-00000000000000000001").mkdir()
+    machine_in(tmp_path, payload)
+    assert [path.name[:20] for path in tmp_path.iterdir()] == ["00000000000000000007"]

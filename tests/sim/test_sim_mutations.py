@@ -1,0 +1,32 @@
+"""Each safeguard switched off is noticed by the simulation, and nothing is noticed with all on."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sim.mutations import MUTATIONS, PARTS, POWER
+
+RUN = Path(__file__).with_name("run.py")
+SEEDS = 60  # most are noticed within three
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: a mutation cannot be taken back, and hashes must be fixed."""
+    return subprocess.run(
+        [sys.executable, str(RUN), *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("name", sorted(MUTATIONS))
+def test_missing_safeguard_is_noticed(name: str) -> None:
+    done = run("--seeds", str(SEEDS), "--mutation", name)
+    assert (done.returncode, "is noticed" in done.stdout) == (1, True), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("faults", [POWER, PARTS], ids=["power", "parts"])
+def test_same_faults_break_nothing_while_all_safeguards_are_on(faults: tuple[str, ...]) -> None:
+    done = run("--seeds", "6", "--jobs", "1", "--faults", ",".join(faults))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "6 seeds" in done.stdout
