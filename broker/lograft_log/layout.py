@@ -74,8 +74,7 @@ class FileHeader:
 
     def encode(self) -> bytes:
         fields = (self.magic, VERSION, 0, self.generation, self.base_offset, self.extra)
-        head = FILE_HEADER.pack(*fields, self.created_ms, self.parameter, 0)[:-4]
-        return head + crc.checksum(head).to_bytes(4, "little")
+        return _signed(FILE_HEADER.pack(*fields, self.created_ms, self.parameter, 0))
 
     def same_log(self, other: "FileHeader") -> bool:
         mine = (self.base_offset, self.generation, self.created_ms)
@@ -99,8 +98,7 @@ class Seal:
     def encode(self) -> bytes:
         fields = (MAGIC_SEAL, VERSION, self.flags, self.generation, self.base_offset)
         sizes = (self.created_ms, self.log_bytes, self.next_offset, self.timestamp_ms_max)
-        head = SEAL.pack(*fields, *sizes, 0, 0)[:-4]
-        return head + crc.checksum(head).to_bytes(4, "little")
+        return _signed(SEAL.pack(*fields, *sizes, 0, 0))
 
 
 def decode_header(data: bytes, *, magic: bytes, path: str) -> FileHeader:
@@ -109,13 +107,13 @@ def decode_header(data: bytes, *, magic: bytes, path: str) -> FileHeader:
     if len(data) < FILE_HEADER_BYTES or not any(data[:FILE_HEADER_BYTES]):
         raise DamagedError(f"{path}: no file header", path=path, position=0)
     data = data[:FILE_HEADER_BYTES]
-    found, version, _, generation, base_offset, extra, created_ms, parameter, check = (
+    found, version, _, generation, base_offset, extra, created_ms, parameter, _ = (
         FILE_HEADER.unpack(data)
     )
-    intact = crc.checksum(data[:-4]) == check
-    if found != magic and (intact or not found.startswith(b"LGRAFT")):
+    whole = intact(data)
+    if found != magic and (whole or not found.startswith(b"LGRAFT")):
         raise StorageError(f"{path}: not a Lograft file of this kind: {found!r}", path=path)
-    if not intact:
+    if not whole:
         raise DamagedError(f"{path}: file header fails its check", path=path, position=0)
     if version != VERSION:
         raise StorageError(
@@ -133,7 +131,7 @@ def decode_header(data: bytes, *, magic: bytes, path: str) -> FileHeader:
 
 def decode_seal(data: bytes, *, path: str) -> Seal | None:
     """None for a seal that was not written whole; it can always be made again."""
-    if len(data) != SEAL.size or crc.checksum(data[:-4]) != int.from_bytes(data[-4:], "little"):
+    if len(data) != SEAL.size or not intact(data):
         return None
     magic, version, flags, generation, base_offset, created_ms, *sizes, _, _ = SEAL.unpack(data)
     if magic != MAGIC_SEAL or version != VERSION:
@@ -148,6 +146,15 @@ def decode_seal(data: bytes, *, path: str) -> Seal | None:
         timestamp_ms_max=timestamp_ms_max,
         flags=flags,
     )
+
+
+def intact(data: bytes) -> bool:
+    """Whether the last four bytes are the CRC of those before: headers, seals, index entries."""
+    return crc.checksum(data[:-4]) == int.from_bytes(data[-4:], "little")
+
+
+def _signed(data: bytes) -> bytes:
+    return data[:-4] + crc.checksum(data[:-4]).to_bytes(4, "little")
 
 
 def name(base_offset: int, ending: str) -> str:

@@ -154,8 +154,8 @@ class Log(Reading):
         self._replace_segments(kept, first_offset=first_offset, cut_count=self._cut_count)
 
     def truncate(self, offset: int) -> None:
-        """Records at and above `offset` are gone, durably when this returns. Positions taken
-        before that reach further may not be used to open the log again."""
+        """Records at and above `offset` are gone, durably when this returns. Whoever keeps
+        positions that reach further writes down their `below(offset)` first."""
         if offset >= self.next_offset:
             return
         assert offset >= self.first_offset, (offset, self.first_offset)
@@ -191,10 +191,11 @@ class Log(Reading):
         for segment in self.segments():
             held = waiting.get(segment)
             row = _position(segment) if held is None else _synced(held)
-            rows.append(row)
+            if row.log_bytes:
+                rows.append(row)
             if row.log_bytes < segment.length:
                 break
-        next_offset = max(self.first_offset, *(row.next_offset for row in rows))
+        next_offset = max([self.first_offset, *(row.next_offset for row in rows)])
         return Positions(
             first_offset=self.first_offset, next_offset=next_offset, segments=tuple(rows)
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentPosition:
     base_offset: int
-    log_bytes: int  # durable bytes of the .log, file header included; 0: not even its name
+    log_bytes: int  # durable bytes of the .log, file header included
     next_offset: int  # behind the last record of those bytes
 
 
@@ -19,6 +19,14 @@ class Positions:
     first_offset: int  # records below are trimmed, whether or not their bytes are still there
     next_offset: int
     segments: tuple[SegmentPosition, ...]
+
+    def below(self, offset: int) -> "Positions":
+        """What stays true while the log is cut at `offset`."""
+        return Positions(
+            first_offset=min(self.first_offset, offset),
+            next_offset=min(self.next_offset, offset),
+            segments=tuple(s for s in self.segments if s.next_offset <= offset),
+        )
 
     def encode(self) -> list[list[int]]:
         """A form every manifest can hold."""

@@ -86,9 +86,7 @@ def read_backward(snapshot: Snapshot, offset_end: int, bytes_max: int) -> Chunk:
     return empty(snapshot.first_offset)
 
 
-def _last_of(
-    segment: Segment, offset_end: int, bytes_max: int, first_offset: int
-) -> Chunk | None:
+def _last_of(segment: Segment, offset_end: int, bytes_max: int, first_offset: int) -> Chunk | None:
     end = _position_of(segment, offset_end)
     start = _entry_before(segment, max(START, end - bytes_max), end)
     if start == end:

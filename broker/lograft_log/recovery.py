@@ -216,9 +216,7 @@ class _Recovery:
                 raise DamagedError(
                     f"{file.path}: bad frame at {scan.end}", path=file.path, position=scan.end
                 )
-            goes_on = whole or (
-                scan.end == size and self._continues(behind, scan.next_offset)
-            )
+            goes_on = whole or (scan.end == size and self._continues(behind, scan.next_offset))
             if not goes_on:
                 self._drop(behind)
             entries = self._feed(view, scan, offsets, times)

@@ -278,6 +278,8 @@ class Segment:
         return self._log, 0
 
     def _map(self, length: int) -> None:
+        """Map at least so much; all there is, since the next reader will want it."""
+        length = max(length, self.length)
         file = self.file
         if file is None:
             file = self.open_file()

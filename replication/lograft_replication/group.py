@@ -403,17 +403,20 @@ class RaftGroup:
             self._port.wake(self)
 
     def halt(self, error: LograftError) -> None:
-        """Stop for good on this node: no votes, no acknowledgements, no service."""
-        if self._halted is not None:
-            return
-        logger.error("event=group_halted group=%d error=%r", self.group_id, str(error))
+        """Something is wrong: stop for good on this node, and say so."""
+        if self._halted is None:
+            logger.error("event=group_halted group=%d error=%r", self.group_id, str(error))
+            self.stop(error)
+            self._port.halted(self, error)
+
+    def stop(self, why: LograftError) -> None:
+        """No votes, no acknowledgements, no service, no apply from here on."""
         if self._library.role != FOLLOWER:
             self._library.become_follower()
-        self._halted = error
+        self._halted = why
         self._core.clear_outbox()
         self._follower.forget()
         self._after()
-        self._port.halted(self, error)
 
     # Messages
 

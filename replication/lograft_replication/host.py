@@ -156,6 +156,8 @@ class Host:
         if self._timer is not None:
             self._timer.cancel()
         for one in self._replicas.values():
+            if one.group.halted is None:
+                one.group.stop(RefusedError(f"node {self.node} is stopping"))
             one.close()
         self.journal.close(done)
 
@@ -177,7 +179,8 @@ class Host:
         while the group could come back."""
         one = self._replicas.pop(group_id)
         group = self.groups.pop(group_id)
-        group.halt(HaltError(f"group {group_id} was dropped from this node"))
+        if group.halted is None:
+            group.stop(RefusedError(f"group {group_id} was dropped from this node"))
         one.close()
         self._disk.remove_folder(f"{self._env.folder}/{group_id:08d}")
         self._disk.sync_folder(self._env.folder)

@@ -57,19 +57,7 @@ def create_store(env: ReplicaEnv, group_id: int, config: Config, machine: Machin
     if store.open() is not None:
         raise StorageError(f"group {group_id} exists already in {store.folder}", path=store.folder)
     machine.restore(b"", store.state_folder)
-    capture = machine.capture()
-    capture.sync()
-    store.write(
-        Manifest(
-            group=group_id,
-            index=GENESIS_INDEX,
-            term=0,
-            config=config,
-            files=capture.files,
-            payload=capture.payload,
-        )
-    )
-    capture.after()
+    store.take(machine.capture(), index=GENESIS_INDEX, term=0, config=config)
 
 
 def match_log(log: GroupJournal, manifest: Manifest) -> None:
@@ -142,19 +130,10 @@ class Replica:
             return False
         index = group.applied_index
         capture = group.machine.capture()
-        manifest = Manifest(
-            group=group.group_id,
-            index=index,
-            term=group.log.term_at(index),
-            config=group.config_at(index),
-            files=capture.files,
-            payload=capture.payload,
-        )
+        term, config = group.log.term_at(index), group.config_at(index)
 
         def work() -> None:
-            capture.sync()
-            self._store.write(manifest)
-            capture.after()
+            self._store.take(capture, index=index, term=term, config=config)
 
         def done(_result: object, error: BaseException | None) -> None:
             self._checkpointing = False

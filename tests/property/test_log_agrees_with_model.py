@@ -30,9 +30,7 @@ class Model:
         for item, offset in zip(items, offsets, strict=True):
             if offset >= self.next:
                 self.items.append(
-                    Record(
-                        item.body, key=item.key, timestamp_ms=item.timestamp_ms, offset=offset
-                    )
+                    Record(item.body, key=item.key, timestamp_ms=item.timestamp_ms, offset=offset)
                 )
                 self.next = offset + 1
 
@@ -106,8 +104,8 @@ def take_step(
         case "compact":
             log.sync()
             if not maintenance.archived(log):
-                work = maintenance.pending_compaction(log, compaction.CompactionLimits())
-                maintenance.adopt(log, work())
+                done = maintenance.pending_compaction(log, compaction.CompactionLimits())()
+                maintenance.adopt(log, done)
                 model.compact(log.segments()[-1].base_offset)
     return log
 

@@ -14,7 +14,11 @@ def test_log_numbers_records_and_stamps_those_without_time() -> None:
     log = log_desk.open_small(new_disk(1), clock=log_desk.StillClock(now_ms=77))
     assert log.append([Record(b"a"), Record(b"b", timestamp_ms=5)]) == (0, 2)
     assert log.append([Record(b"c", key=b"k", headers=b"h")]) == (2, 3)
-    assert [(r.offset, r.timestamp_ms) for r in log_desk.read_all(log)] == [(0, 77), (1, 5), (2, 77)]
+    assert [(r.offset, r.timestamp_ms) for r in log_desk.read_all(log)] == [
+        (0, 77),
+        (1, 5),
+        (2, 77),
+    ]
     assert log.get(2) == Record(b"c", key=b"k", headers=b"h", timestamp_ms=77, offset=2)
 
 

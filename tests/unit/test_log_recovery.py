@@ -230,7 +230,7 @@ def test_the_end_is_lost_cleanly_and_the_next_segment_is_not_believed() -> None:
     """A file that ends at a frame looks whole; only the next one's header tells."""
     disk = new_disk(1)
     log = filled(disk, 50, close=False)
-    first, second, *_ = log.segments()
+    _, second, *_ = log.segments()
     chunk = log.read(0, bytes_max=300)
     disk.open(path(0)).truncate(48 + len(chunk))
     again = log_desk.open_small(disk)
