@@ -48,6 +48,9 @@ class CountingMachine:
     def restore(self, payload: bytes, folder: str) -> None:
         self.bytes = 0
 
+    def damaged(self) -> str:
+        return ""
+
     def close(self) -> None:
         pass
 

@@ -124,8 +124,9 @@ class _Recovery:
         return found
 
     def _durable_below(self, found: list[_Found]) -> int:
-        """Segments with a lower base offset were wholly durable."""
-        sealed = [item.base_offset for item in found if item.sealed]
+        """Segments with a lower base offset were wholly durable: a seal, of a segment that may
+        still grow too, is written after everything before it was synced."""
+        sealed = [item.base_offset for item in found if item.seal is not None]
         listed = [p.base_offset for p in self._positions.values() if p.log_bytes]
         return max([*sealed, *listed], default=0)
 

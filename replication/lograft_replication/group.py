@@ -92,7 +92,9 @@ class RaftGroup:
         self._limits = limits
         self._port = port
         self._proposals = Proposals()
-        self._halted: LograftError | None = None
+        self._halted: LograftError | None = None  # something is wrong here
+        self._stopped: LograftError | None = None  # why nothing is done any more; also if halted
+        self.unfit = False  # our copy of the state has holes: another member should lead
         self.frozen = False  # a pulled checkpoint is taking the place of our state
         self._role_seen = (FOLLOWER, log.term)
         self._core = Core(
@@ -167,12 +169,18 @@ class RaftGroup:
 
     @property
     def halted(self) -> LograftError | None:
+        """What is wrong here, if anything is."""
         return self._halted
+
+    @property
+    def stopped(self) -> bool:
+        """Halted, or taken out of service in order."""
+        return self._stopped is not None
 
     @property
     def serving(self) -> bool:
         """Leader, up to date, and sure that nobody else serves: may deliver and answer reads."""
-        return self.is_leader and self._halted is None and self._leader.may_serve
+        return self.is_leader and self._leader.may_serve
 
     def status(self) -> Status:
         return Status(
@@ -208,8 +216,8 @@ class RaftGroup:
         self._port.wake(self)
 
     def _refuses(self, command_bytes: int) -> Refused | None:
-        if self._halted is not None:
-            return Refused(f"group {self.group_id} is halted here: {self._halted}")
+        if self._stopped is not None:
+            return Refused(f"group {self.group_id} is stopped here: {self._stopped}")
         if not self.is_leader:
             return Refused(f"not the leader of group {self.group_id}", leader=self.leader)
         if self._leader.transfer is not None:
@@ -321,7 +329,7 @@ class RaftGroup:
 
     def contradicted(self, peer: str, term: int) -> None:
         """The peer does not follow us, though our heartbeat says that we lead; its term is this."""
-        if self._halted is not None or self.frozen:
+        if self._stopped is not None or self.frozen:
             return
         if term > self.term:
             self._adopt_term(term)
@@ -332,7 +340,7 @@ class RaftGroup:
         """The leader's node is alive. True is a promise not to elect anyone else for a while, so
         it is given only under a term that is on disk."""
         if (
-            self._halted is not None
+            self._stopped is not None
             or self.frozen
             or term != self.term
             or self._library.role != FOLLOWER
@@ -352,14 +360,23 @@ class RaftGroup:
             self._after()
 
     def timer(self) -> None:
-        if self._halted is not None:
+        if self._stopped is not None:
             return
         if self.is_leader:
-            if not self._leader.timer():
-                self.step_down()
-        elif self.is_voter and not self.frozen and self._core.election.due():
+            self._leader_timer()
+        elif self._may_stand() and self._core.election.due():
             self._voting.begin()
             self._after()
+
+    def _may_stand(self) -> bool:
+        alone = not self._core.other_voters
+        return self.is_voter and not self.frozen and (alone or not self.unfit)
+
+    def _leader_timer(self) -> None:
+        if not self._leader.timer():
+            self.step_down()
+        elif self.unfit and self._core.other_voters and self._leader.transfer is None:
+            self._leader.begin_transfer(None, lambda _why_not: None)  # tried again in a moment
 
     def link_up(self, peer: str) -> None:
         if self.is_leader:
@@ -377,7 +394,7 @@ class RaftGroup:
 
     def durable(self) -> bool:
         """The journal has synced: send what waited for it. True when nothing waits any more."""
-        if self._halted is None:
+        if self._stopped is None:
             self._core.release_outbox()
             self._follower.acknowledge(asked=False)
             if self.is_leader:
@@ -386,7 +403,7 @@ class RaftGroup:
 
     def turn(self) -> None:
         """Commit, apply and replicate what this turn of the loop brought."""
-        if self._halted is not None or self.frozen:
+        if self._stopped is not None or self.frozen:
             return
         try:
             if self.is_leader:
@@ -406,6 +423,7 @@ class RaftGroup:
         """Something is wrong: stop for good on this node, and say so."""
         if self._halted is None:
             logger.error("event=group_halted group=%d error=%r", self.group_id, str(error))
+            self._halted = error
             self.stop(error)
             self._port.halted(self, error)
 
@@ -413,7 +431,7 @@ class RaftGroup:
         """No votes, no acknowledgements, no service, no apply from here on."""
         if self._library.role != FOLLOWER:
             self._library.become_follower()
-        self._halted = why
+        self._stopped = why
         self._core.clear_outbox()
         self._follower.forget()
         self._after()
@@ -421,7 +439,7 @@ class RaftGroup:
     # Messages
 
     def receive(self, sender: str, message: GroupMessage) -> None:
-        if self._halted is not None or self.frozen:
+        if self._stopped is not None or self.frozen:
             return
         try:
             self._dispatch(sender, message)

@@ -156,7 +156,7 @@ class Host:
         if self._timer is not None:
             self._timer.cancel()
         for one in self._replicas.values():
-            if one.group.halted is None:
+            if not one.group.stopped:
                 one.group.stop(RefusedError(f"node {self.node} is stopping"))
             one.close()
         self.journal.close(done)
@@ -179,7 +179,7 @@ class Host:
         while the group could come back."""
         one = self._replicas.pop(group_id)
         group = self.groups.pop(group_id)
-        if group.halted is None:
+        if not group.stopped:
             group.stop(RefusedError(f"group {group_id} was dropped from this node"))
         one.close()
         self._disk.remove_folder(f"{self._env.folder}/{group_id:08d}")
@@ -330,11 +330,18 @@ class Host:
         if self.journal.stats.file_count > JOURNAL_FILES_CALM:
             urgent.update(self.journal.oldest_pinning_groups())
         for group_id, one in self._replicas.items():
-            if one.group.halted is not None:
+            if one.group.stopped:
                 continue
+            self._look_for_damage(one.group)
             one.group.trim()
             if group_id in urgent or one.checkpoint_due():
                 one.checkpoint()
+
+    def _look_for_damage(self, group: RaftGroup) -> None:
+        damage = group.machine.damaged()
+        if damage and not group.unfit:
+            logger.error("event=state_damaged group=%d damage=%r", group.group_id, damage)
+        group.unfit = bool(damage)
 
     def _turn(self) -> None:
         self._turning = False

@@ -171,7 +171,7 @@ class Leader:
 
     def _announce(self) -> None:
         self._announcing = False
-        if self._core.group.is_leader and self._core.group.halted is None:
+        if self._core.group.is_leader:
             self._core.library.replicate()
 
     def match(self, peer: str) -> int:

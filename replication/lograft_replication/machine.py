@@ -47,4 +47,8 @@ class Machine(Protocol):
         possibly more that later entries wrote before a crash. An empty payload with an empty
         folder is the machine before its first command."""
 
+    def damaged(self) -> str:
+        """What this copy of the state can no longer serve, or "". Such a member follows and votes
+        but does not lead while another can, and so never hands its holes to others."""
+
     def close(self) -> None: ...

@@ -125,7 +125,7 @@ class Replica:
         """Begin a checkpoint at the applied index; False when there is nothing to do or it cannot
         be done now."""
         group = self.group
-        busy = self._checkpointing or self._puller is not None or group.halted is not None
+        busy = self._checkpointing or self._puller is not None or group.stopped
         if busy or group.applied_index <= group.checkpoint_index:
             return False
         index = group.applied_index
@@ -139,7 +139,7 @@ class Replica:
             self._checkpointing = False
             if error is not None:
                 self._env.on_failed(_as_lograft(error, "a checkpoint failed"))
-            elif group.halted is None:
+            elif not group.stopped:
                 group.checkpointed(index)
 
         self._checkpointing = True
@@ -201,7 +201,7 @@ class Replica:
             logger.warning("event=pull_failed group=%d error=%r", group.group_id, str(error))
             self._puller = self._offer = None
             return
-        if group.halted is not None or manifest.index <= group.commit_index:
+        if group.stopped or manifest.index <= group.commit_index:
             self._end_pull(cancel=True)  # entries came faster than the checkpoint
             return
         group.freeze()
@@ -210,6 +210,8 @@ class Replica:
     def _finished(self, manifest: Manifest) -> Callable[[object, BaseException | None], None]:
         def done(_result: object, error: BaseException | None) -> None:
             self._end_pull(cancel=False)
+            if self.group.stopped:
+                return
             if error is None:
                 try:
                     self.group.machine.restore(manifest.payload, self._store.state_folder)

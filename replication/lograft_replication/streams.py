@@ -111,6 +111,9 @@ class StreamMachine:
 
     # The Machine
 
+    def damaged(self) -> str:
+        return "; ".join(str(damage) for damage in self.damages())
+
     def apply(self, index: int, term: int, command: bytes) -> object:  # noqa: ARG002
         decoded = stream_commands.decode(command)
         match decoded:

@@ -88,7 +88,7 @@ class Keeper:
     def _mind(self, node: SimNode) -> None:
         """A process that can do nothing any more is ended; someone starts it again."""
         host = node.host
-        if host is None or node.is_paused:
+        if host is None or not node.is_running:
             return
         halted = [group for group in node.groups.values() if group.halted is not None]
         if host.failed is not None or halted:
@@ -119,7 +119,7 @@ class Keeper:
         """A node must know the group before it can learn it."""
         node = self._nodes[name]
         process, host = node.process, node.host
-        if process is None or host is None or host.failed is not None or node.is_paused:
+        if process is None or host is None or host.failed is not None or not node.is_running:
             return False
         if group_id not in host.groups:
             process.scheduler.run(self._create, node, host, group_id)

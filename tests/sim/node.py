@@ -91,6 +91,7 @@ class Process:
     id: str = ""
     network: SimNetwork | None = None
     host: Host | None = None
+    is_stopping: bool = False  # SIGTERM came: its groups halt
     machines: dict[int, RecordingMachine] = field(default_factory=dict)
 
 
@@ -134,7 +135,13 @@ class SimNode:
 
     @property
     def is_running(self) -> bool:
-        return self.host is not None and not self.is_paused
+        process = self.process
+        return (
+            process is not None
+            and process.host is not None
+            and not process.is_stopping
+            and not process.scheduler.paused
+        )
 
     @property
     def host(self) -> Host | None:
@@ -166,6 +173,7 @@ class SimNode:
             if self.process is process:
                 self.kill()
 
+        process.is_stopping = True
         self._loop.call_later(GRACE_S, end)
         # Its `done` comes from within the host, which ends before the process does.
         process.scheduler.run(process.host.stop, lambda: self._loop.call_soon(end))

@@ -7,8 +7,8 @@
     python tests/sim/run.py --seeds 60 --mutation ack_before_disk   until it is noticed
 
 Ends with 1 when a rule was broken, and names the seeds. The order in which Python walks a set of
-strings differs from process to process unless PYTHONHASHSEED says otherwise, and pysyncobj keeps
-its nodes in sets: so this starts itself again with a fixed one.
+strings differs from process to process unless PYTHONHASHSEED is set. Nothing should depend on it,
+but a seed must repeat even where something does: so this starts itself again with a fixed one.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def run_one(seed: int, faults: tuple[str, ...] | None) -> tuple[bool, str]:
     if report.broken is not None:
         lines += [f"  {line}" for line in report.trace]
         chosen_faults = "" if faults is None else f" --faults {','.join(faults)}"
-        lines.append(f"again: make sim SEED={seed}{chosen_faults}")
+        lines.append(f"again: python tests/sim/run.py --seed {seed}{chosen_faults}")
     return report.broken is not None, "\n".join(lines)
 
 

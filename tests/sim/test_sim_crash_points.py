@@ -42,7 +42,7 @@ def crash_at(point: int) -> None:
     assert report.confirmed_count > 0
 
 
-@pytest.mark.parametrize("point", range(1, POINTS_MAX, 13))
+@pytest.mark.parametrize("point", range(1, POINTS_MAX, 23))
 def test_crash_at_some_changes(point: int) -> None:
     crash_at(point)
 

@@ -7,7 +7,7 @@ import pytest
 from sim import profile
 from sim.world import World
 
-SHORT_S = 5.0
+SHORT_S = 3.0
 
 
 def test_same_seed_repeats_the_same_run() -> None:

@@ -127,7 +127,7 @@ class World:
             return
         others = [other.groups for other in self.nodes if other is not node]
         self.checker.look(process.id, process.boot, process.host.groups, others)
-        if not node.is_excused and not node.is_damaged:
+        if not (node.is_excused or node.is_damaged or process.is_stopping):
             for group in process.host.groups.values():
                 if group.halted is not None:
                     self.surprised(node, f"group {group.group_id} halts: {group.halted}")

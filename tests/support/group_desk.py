@@ -62,6 +62,9 @@ class ListMachine:
     def restore(self, payload: bytes, _folder: str) -> None:
         self.applied = payload.split(b"\n") if payload else []
 
+    def damaged(self) -> str:
+        return ""
+
     def close(self) -> None:
         pass
 

@@ -367,3 +367,23 @@ def test_oversize_and_overload_are_refused_with_numbers(tmp_path: Path) -> None:
     (many,) = desk.propose(b"3")
     assert isinstance(many, Refused)
     assert "2 proposals" in many.reason
+
+
+def test_leader_whose_state_has_holes_hands_over(desk: GroupDesk) -> None:
+    desk.ack(B)
+    desk.ack(C)
+    desk.group.unfit = True
+    desk.group.confirmed(B, desk.clock.now_s())
+    desk.group.timer()
+    assert TimeoutNow(1) in desk.take(C)
+
+
+def test_member_whose_state_has_holes_does_not_stand(tmp_path: Path) -> None:
+    desk = GroupDesk(tmp_path)
+    desk.group.unfit = True
+    desk.pass_time(TIMING.election_s_max * 3)
+    desk.group.timer()
+    assert desk.take() == []
+    desk.hear(B, VoteRequest(1, 1, 0, transfer=False))
+    desk.sync()
+    assert [type(message) for message in desk.take()] == [Vote]

@@ -1,0 +1,55 @@
+"""A short run of the record fuzzer with a fixed seed, and proof that it can fail."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fuzz import fuzz_record
+from lograft_log import segment
+from lograft_log.hot import record
+
+
+def test_damaged_logs_are_cut_quarantined_or_refused() -> None:
+    rounds, failed = fuzz_record.fuzz(seconds=2.0, seed=20_240_607)
+    assert not failed
+    assert rounds > 10
+
+
+def test_the_command_reports_its_seed() -> None:
+    file = Path(fuzz_record.__file__)
+    done = subprocess.run(
+        [sys.executable, file, "--seconds", "0.1", "--seed", "5"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("fuzz_record seed=5 rounds=")
+
+
+def test_a_log_that_believes_bad_frames_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers that take any frame they can measure, whatever its CRC says."""
+
+    class Trusting:
+        FAULTS = record.FAULTS
+        FRAME_HEADER_BYTES = record.FRAME_HEADER_BYTES
+        Span = record.Span
+
+        @staticmethod
+        def scan(data: memoryview, start: int, end: int, **limits: int) -> record.Span:
+            span = record.scan(data, start, end, **limits)
+            if record.FAULTS[span.fault] != "checksum mismatch":
+                return span
+            signed = bytearray(data)
+            size = 16 + int.from_bytes(signed[span.end : span.end + 4], "little")
+            frame = bytes(signed[span.end : span.end + size])
+            timestamp_ms = int.from_bytes(frame[4:12], "little")
+            signed[span.end : span.end + size] = fuzz_record.oracle.frame(timestamp_ms, frame[16:])
+            return record.scan(signed, start, end, **limits)
+
+    monkeypatch.setattr(segment, "record", Trusting)
+    _, failed = fuzz_record.fuzz(seconds=20.0, seed=1)
+    assert failed
