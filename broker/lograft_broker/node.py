@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 from typing_extensions import Buffer
 
-from lograft_log.background import ThreadBackground
+from lograft_log.background import DeferredScheduler, ThreadBackground
 from lograft_log.env import Clock, Disk, RealRng
 from lograft_replication import bulk, identity
 from lograft_replication.group import RaftGroup
@@ -60,16 +60,30 @@ class Node:
         self._loop = asyncio.get_running_loop()
         self.failed: asyncio.Future[StorageError] = self._loop.create_future()
         self._host: Host | None = None
+        self._recovery: asyncio.Future[Host] | None = None  # in a thread; nobody else touches it
         self._backgrounds: list[ThreadBackground] = []
 
     async def start(self) -> None:
-        self._host = self._make_host()
-        self._host.start()  # blocks for as long as recovery reads
-        self._create_shards(self._host)
-        log.info("event=node_recovered groups=%d", len(self._host.groups))
+        scheduler = DeferredScheduler(self._loop)
+        self._recovery = self._loop.run_in_executor(None, self._recover, scheduler)
+        host = await asyncio.shield(self._recovery)
+        for background in self._backgrounds:
+            background.start()
+        scheduler.open()
+        self._host = host
+        log.info("event=node_recovered groups=%d", len(host.groups))
+
+    def _recover(self, scheduler: DeferredScheduler) -> Host:
+        """Blocks for as long as it takes to read what is on disk."""
+        host = self._make_host(scheduler)
+        host.start()
+        self._create_shards(host)
+        return host
 
     async def stop(self, *, grace_s: float) -> None:
-        if self._host is not None and self._host.running:
+        if self._recovery is not None and self._host is None:
+            await asyncio.wait([self._recovery])  # a thread cannot be ended; then it is thrown away
+        if self._host is not None:
             closed = asyncio.Event()
             self._host.stop(closed.set)
             try:
@@ -125,7 +139,7 @@ class Node:
             failure = error if isinstance(error, StorageError) else StorageError(str(error))
             self.failed.set_result(failure)
 
-    def _make_host(self) -> Host:
+    def _make_host(self, scheduler: DeferredScheduler) -> Host:
         settings = self._settings
         rng = RealRng()
         self._disk.make_folder(settings.data)
@@ -141,7 +155,7 @@ class Node:
             folder=settings.data,
             clock=self._clock,
             rng=rng,
-            scheduler=self._loop,
+            scheduler=scheduler,
             network=NoPeers(),
             writer=self._background("journal"),
             helper=self._background("files"),
@@ -166,6 +180,6 @@ class Node:
             host.create_group(SHARD_FIRST + shard, Config((host.node,)))
 
     def _background(self, name: str) -> ThreadBackground:
-        background = ThreadBackground(f"lograft-{name}", self._loop)
+        background = ThreadBackground(f"lograft-{name}", self._loop, hold=True)
         self._backgrounds.append(background)
         return background

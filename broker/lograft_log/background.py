@@ -35,15 +35,81 @@ class Background(Protocol):
         """Finish what was given, then end. Results may be dropped."""
 
 
-class ThreadBackground:
-    """One daemon thread; results return through the loop that was running when it was made."""
+class DeferredScheduler:
+    """Takes calls from any one thread and makes none of them before `open`, on the loop.
 
-    def __init__(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
+    Recovery reads for as long as it takes, in a thread, so that the loop can answer health checks;
+    what it wants done on the loop waits until it has ended."""
+
+    def __init__(self, loop: Scheduler) -> None:
+        self._loop = loop
+        self._waiting: list[_Deferred] | None = []
+
+    def call_soon(self, callback: Callable[..., object], *args: object) -> Handle:
+        if self._waiting is None:
+            return self._loop.call_soon(callback, *args)
+        return self._defer(None, callback, args)
+
+    def call_later(self, delay: float, callback: Callable[..., object], *args: object) -> Handle:
+        if self._waiting is None:
+            return self._loop.call_later(delay, callback, *args)
+        return self._defer(delay, callback, args)
+
+    def open(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        for call in waiting or ():
+            call.make(self._loop)
+
+    def _defer(
+        self, delay: float | None, callback: Callable[..., object], args: tuple[object, ...]
+    ) -> "_Deferred":
+        assert self._waiting is not None
+        call = _Deferred(delay, callback, args)
+        self._waiting.append(call)
+        return call
+
+
+class _Deferred:
+    def __init__(
+        self, delay: float | None, callback: Callable[..., object], args: tuple[object, ...]
+    ) -> None:
+        self._delay = delay
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._made: Handle | None = None
+
+    def make(self, loop: Scheduler) -> None:
+        if self._cancelled:
+            return
+        if self._delay is None:
+            self._made = loop.call_soon(self._callback, *self._args)
+        else:
+            self._made = loop.call_later(self._delay, self._callback, *self._args)
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if self._made is not None:
+            self._made.cancel()
+
+
+class ThreadBackground:
+    """One daemon thread; results return through the given loop. With `hold`, pieces wait until
+    `start`: so nothing comes back while recovery still runs in a thread of its own."""
+
+    def __init__(self, name: str, loop: asyncio.AbstractEventLoop, *, hold: bool = False) -> None:
         self._loop = loop
         self._work: queue.SimpleQueue[
             tuple[Callable[[], object], Callable[[object, BaseException | None], None]] | None
         ] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
+        self._started = False
+        if not hold:
+            self.start()
+
+    def start(self) -> None:
+        assert not self._started
+        self._started = True
         self._thread.start()
 
     def run(
@@ -52,8 +118,9 @@ class ThreadBackground:
         self._work.put((work, done))
 
     def close(self) -> None:
-        self._work.put(None)
-        self._thread.join()
+        if self._started:
+            self._work.put(None)
+            self._thread.join()
 
     def _main(self) -> None:
         while (item := self._work.get()) is not None:
