@@ -108,11 +108,11 @@ class Log(Reading):
         first = self.next_offset if offset is None else offset
         frames = record.encode(records, first, offsets, timestamp_ms=self.clock.wall_ms())
         codec = self.settings.codec if codec is None else codec
-        return self._append(frames, skip_existing=skip_existing, codec=codec)
+        return self._append(frames, skip_existing=skip_existing, codec=codec, verify=False)
 
     def append_frames(self, frames: Buffer, *, skip_existing: bool = False) -> tuple[int, int]:
         """Write frames that carry their offsets, compressed or not, as they are."""
-        return self._append(frames, skip_existing=skip_existing, codec=Codec.NONE)
+        return self._append(frames, skip_existing=skip_existing, codec=Codec.NONE, verify=True)
 
     def roll(self) -> None:
         """Begin a new segment. The old one is sealed by the next sync."""
@@ -302,10 +302,13 @@ class Log(Reading):
                 f"{self.folder}: takes nothing more: {self._failed}", path=self.folder
             ) from self._failed
 
-    def _append(self, frames: Buffer, *, skip_existing: bool, codec: Codec) -> tuple[int, int]:
+    def _append(
+        self, frames: Buffer, *, skip_existing: bool, codec: Codec, verify: bool
+    ) -> tuple[int, int]:
         self._check_open()
         next_offset = self.next_offset
-        span = self._checked(frames, offset_from=next_offset if skip_existing else 0)
+        offset_from = next_offset if skip_existing else 0
+        span = self._checked(frames, offset_from=offset_from, verify=verify)
         if not span.frame_count:
             return next_offset, next_offset
         if span.offset_first < next_offset:
@@ -314,7 +317,7 @@ class Log(Reading):
             # A compressed batch that reaches over the end of the log: only its rest is new.
             kept = record.decode(compression.unfold(frames, self._limits), next_offset)
             frames = record.encode(kept, 0, [item.offset for item in kept])
-            span = self._checked(frames, offset_from=0)
+            span = self._checked(frames, offset_from=0, verify=False)
         data = memoryview(frames)[span.start : span.end]
         if codec is not Codec.NONE and not span.batch_count:
             data = memoryview(compression.fold(bytes(data), codec, self._limits))
@@ -327,8 +330,9 @@ class Log(Reading):
             raise StorageError(f"{path}: {error}", path=path) from error
         return span.offset_first, span.offset_last + 1
 
-    def _checked(self, frames: Buffer, *, offset_from: int) -> record.Span:
-        """Whatever goes to disk is verified first; the caller hears of bad frames."""
+    def _checked(self, frames: Buffer, *, offset_from: int, verify: bool) -> record.Span:
+        """Frames that come from elsewhere are verified before they go to disk; of those made here
+        only the order and the limits can be wrong. The caller hears of it."""
         span = record.scan(
             frames,
             0,
@@ -336,6 +340,7 @@ class Log(Reading):
             offset_min=0,
             payload_max=self._limits.payload_bytes_max,
             offset_from=offset_from,
+            verify=verify,
         )
         if span.fault:
             raise RefusedError(f"frame at {span.end}: {record.FAULTS[span.fault]}")

@@ -13,7 +13,7 @@ from typing import Protocol
 from lograft_log import damage, layout
 from lograft_log.chunk import Chunk, empty
 from lograft_log.hot import record, search
-from lograft_log.segment import START, Segment
+from lograft_log.segment import START, Segment, State
 from lograft_log.settings import Term
 from lograft_wire.errors import RefusedError, StorageError
 
@@ -220,5 +220,7 @@ class Reader:
                 return chunk
             if segment is snapshot.segments[-1] or self.offset >= snapshot.next_offset:
                 return empty(self.offset)
+            if segment.state is State.ARCHIVED:
+                segment.drop_views()
             self.offset = max(self.offset, segment.next_offset)
             self._segment = None

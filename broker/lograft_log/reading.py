@@ -4,6 +4,7 @@ Holds the present Snapshot, the list of segments kept mapped, and the Finder, th
 to single records. Changes nothing on disk. `log.Log` is the other half and replaces the snapshot.
 """
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -132,16 +133,19 @@ class Reading:
                 continue
             except OSError as error:
                 raise StorageError(f"{self.folder}: {error}", path=self.folder) from error
-            self._keep_view(snapshot.segments[snapshot.number_of(offset)])
+            used = snapshot.segments[snapshot.number_of(offset)]
+            if used.state is State.ARCHIVED:
+                used.drop_views()  # rarely read, and meant to cost nothing
+            elif used.mapped:
+                self._keep_view(used)
             return result
         raise StorageError(f"{self.folder}: a segment's file is gone", path=self.folder)
 
     def _keep_view(self, segment: Segment) -> None:
-        if segment.state is State.ARCHIVED:
-            segment.drop_views()  # rarely read, and meant to cost nothing
-            return
+        """Note its use; the one not used for longest is unmapped."""
         self._views[segment] = None
-        self._views.move_to_end(segment)
+        with contextlib.suppress(KeyError):  # another thread may have let go of it
+            self._views.move_to_end(segment)
         while len(self._views) > self._limits.views_max:
             self._views.popitem(last=False)[0].drop_views()
             self._finder = None
@@ -173,6 +177,9 @@ class Reading:
     ) -> None:
         self._snapshot = reader.make_snapshot(segments, first_offset, cut_count)
         self._finder = None
+        for segment in segments:
+            segment.on_map = self._keep_view
         kept = set(segments)
-        for segment in [s for s in self._views if s not in kept]:
-            del self._views[segment]  # its views live as long as somebody reads them
+        for segment in list(self._views):
+            if segment not in kept:
+                self._views.pop(segment, None)  # its views live as long as somebody reads them

@@ -7,6 +7,7 @@ when first read; the tail of the active one is read with plain reads until there
 """
 
 import sys
+from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
 
@@ -71,6 +72,7 @@ class Segment:
         self.unsaved = False  # indexes were made anew and stand in memory only
         self.terms: memoryview | None = None  # entries of the secondary index, once asked for
         self.terms_unsaved = False
+        self.on_map: Callable[[Segment], None] = _ignore  # told whenever the log is mapped
         self._log = memoryview(b"")
         self._entries: memoryview | None = None
         self._times: memoryview | None = None
@@ -145,7 +147,7 @@ class Segment:
             if span.fault == 0:
                 position = span.end + shift
                 continue
-            if view is self._log:
+            if shift == 0:  # the view is a map of the file from its start
                 raise self.found(span.end + shift, record.FAULTS[span.fault])
             # Read, not mapped: the window may have ended inside a frame. Else look once more
             # through a map before saying that the disk is wrong.
@@ -196,10 +198,8 @@ class Segment:
 
     def view(self) -> memoryview:
         """The whole readable file, mapped."""
-        length = self.length
-        if len(self._log) < length:
-            self._map(length)
-        return self._log
+        view = self._log
+        return view if len(view) >= self.length else self._map(self.length)
 
     def found(self, position: int, reason: str) -> damage.QuarantinedError:
         """Note damage; from now on nothing of this segment is served."""
@@ -262,11 +262,12 @@ class Segment:
         )
 
     def _window(self, position: int, length: int, wanted: int) -> tuple[memoryview, int]:
-        """A view that covers `position`, and the file position of its first byte."""
-        if position < len(self._log):
-            return self._log, 0
+        """A view that covers `position`, and the file position of its first byte: 0 for a map."""
+        view = self._log
+        if position < len(view):
+            return view, 0
         file = self.file
-        if file is not None and length - len(self._log) < self.settings.limits.map_step_bytes:
+        if file is not None and length - len(view) < self.settings.limits.map_step_bytes:
             try:
                 data = file.read_at(position, min(wanted, length - position))
                 return memoryview(data), position
@@ -274,21 +275,23 @@ class Segment:
                 if self.file is not None:
                     raise
                 # Sealed and closed meanwhile: fall through to the map.
-        self._map(length)
-        return self._log, 0
+        return self._map(length), 0
 
-    def _map(self, length: int) -> None:
+    def _map(self, length: int) -> memoryview:
         """Map at least so much; all there is, since the next reader will want it."""
         length = max(length, self.length)
         file = self.file
         if file is None:
             file = self.open_file()
             try:
-                self._log = file.map(length)
+                view = file.map(length)
             finally:
                 file.close()
         else:
-            self._log = file.map(length)
+            view = file.map(length)
+        self._log = view
+        self.on_map(self)
+        return view
 
     def open_file(self) -> File:
         """The .log for reading, if it still is the one this Segment was made for."""
@@ -346,8 +349,9 @@ class Segment:
             return self.length == START
         interval = self.settings.interval_bytes
         last = layout.OFFSET_ENTRY.unpack_from(entries, len(entries) - 24)[1]
+        view = self.view()
         span = record.scan(
-            self.view(),
+            view,
             last,
             self.length,
             offset_min=self.base_offset,
@@ -356,7 +360,7 @@ class Segment:
         )
         end = span.end
         if end < self.length and end - last < interval:
-            end += _frame_bytes(self._log, end)
+            end += _frame_bytes(view, end)
         return end >= self.length
 
     def _floor(self, offset: int) -> tuple[int, int]:
@@ -387,6 +391,10 @@ class Segment:
             path=self.path,
             position=span.start + shift,
         )
+
+
+def _ignore(_: Segment) -> None:
+    """Nobody keeps count of the maps of a segment that is in no log."""
 
 
 def floor_by_time(times: memoryview, offset: int) -> tuple[int, int]:

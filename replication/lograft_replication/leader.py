@@ -242,10 +242,14 @@ class Leader:
                 "success": message.success,
             },
         )
-        # The library goes back to what was acknowledged and would send all in flight again.
-        library.next_index[node] = max(library.next_index[node], keep)
+        self._keep_in_flight(node, keep)
         self._release(sender)
         core.wake()
+
+    def _keep_in_flight(self, node: Member, next_index: int) -> None:
+        """The library goes back to what was acknowledged and would send all in flight again."""
+        table = self._core.library.next_index
+        table[node] = max(table[node], next_index)
 
     def _release(self, peer: str) -> None:
         """Let the library send to this peer again: one message to find out where it stands, or as

@@ -56,9 +56,10 @@ def test_assign_numbers_frames_anew(rows: list[oracle.Row], base_offset: int) ->
     st.integers(0, 1 << 41),
     st.sampled_from((0, 1, 100, 1 << 40)),
     st.sampled_from((20, 100, 1 << 27)),
+    st.booleans(),
 )
 def test_scan_agrees_with_oracle(
-    data: bytes, start: int, offset_from: int, bytes_max: int, payload_max: int
+    data: bytes, start: int, offset_from: int, bytes_max: int, payload_max: int, verify: bool
 ) -> None:
     start = min(start, len(data))
     for end in (len(data), max(start, len(data) - 5)):
@@ -68,8 +69,8 @@ def test_scan_agrees_with_oracle(
             "offset_from": offset_from,
             "bytes_max": bytes_max,
         }
-        found = record.scan(data, start, end, **arguments)
-        expected = oracle.scan(data, start, end, **arguments)
+        found = record.scan(data, start, end, verify=verify, **arguments)
+        expected = oracle.scan(data, start, end, verify=verify, **arguments)
         for field in FIELDS:
             assert getattr(found, field) == getattr(expected, field), field
 

@@ -140,7 +140,10 @@ class Faults:
     def _cut(self, ways: list[tuple[str, str]]) -> None:
         seconds = self._rng.choice((0.1, 1.0, 3.0)) * self._rng.uniform(0.5, 1.5)
         self._note(f"no way {', '.join(f'{a[:2]}-{b[:2]}' for a, b in ways)} for {seconds:.2f} s")
+        told = self._rng.random() < 0.4  # by whatever cut it; else each side finds out by silence
         for sender, receiver in ways:
+            if told:
+                self._fabric.reset(sender, receiver)
             self._fabric.block(sender, receiver)
             self._later(seconds, self._fabric.open, sender, receiver)
 

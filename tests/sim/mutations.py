@@ -8,7 +8,7 @@ simulation meets too rarely are left to directed tests of the part.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lograft_replication import append_filter, lease
+from lograft_replication import append_filter, journal_recovery, lease
 from lograft_replication.append_filter import Accept, Contradiction, ReadableLog, Reject
 from lograft_replication.follower import Follower
 from lograft_replication.group_journal import GroupJournal
@@ -19,6 +19,7 @@ from sim.profile import Profile
 
 POWER = ("kill_leader", "power_cut", "power_cut_all", "crash_point", "cut_link", "slow_disk")
 PARTS = ("isolate", "pause", "cut_one_way", "cut_link")
+SYNCS = ("sync_error", "power_cut", "power_cut_all", "cut_link", "slow_disk")
 DISK_CHOICES_S = (0.001, 0.005, 0.03, 0.2)
 
 
@@ -98,6 +99,11 @@ MUTATIONS = {
     "identity_sync": Mutation("fdatasync of the identity", POWER, _file_sync("identity")),
     "journal_folder_sync": Mutation("sync of the journal's folder", POWER, _folder_sync("journal")),
     "groups_folder_sync": Mutation("sync of the groups' folders", POWER, _folder_sync("groups")),
+    "journal_repair": Mutation(
+        "what recovery accepts without proof is written and synced again",
+        SYNCS,
+        _set(journal_recovery, "_repair", lambda scan, active: None),
+    ),
     "vote_before_disk": Mutation(
         "term and vote on disk before they are told",
         POWER,

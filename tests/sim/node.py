@@ -182,7 +182,7 @@ class SimNode:
         """SIGKILL, or the process ended by itself: the machine runs on."""
         if self.process is not None:
             self._end(refuses=True)
-            self.volume.process_died(forget_cache=self.rng.random() < 0.5 or self.is_excused)
+            self.volume.process_died(forget_cache=self.rng.random() < 0.5)
             self._events.died(self)
 
     def cut_power(self, survival: Survival = Survival.MIXED) -> None:

@@ -93,9 +93,6 @@ class RecordingMachine:
     def damaged(self) -> str:
         return ""  # damage is found by `restore`, which refuses it
 
-    def damaged(self) -> str:
-        return ""  # all or nothing: a restore from damaged rows is refused
-
     def close(self) -> None:
         if self._file is not None:
             self._file.close()

@@ -24,10 +24,11 @@ def follow(desk: GroupDesk, *texts: bytes, term: int = 1) -> None:
 
 
 def test_entry_is_acknowledged_only_when_on_disk(desk: GroupDesk) -> None:
-    desk.hear(B, append(1, 1, 0, entries(2, 1, b"x", b"y")))
+    follow(desk, b"w")
+    desk.hear(B, append(1, 2, 1, entries(3, 1, b"x", b"y")))
     assert desk.take() == []
     desk.sync()
-    assert desk.take(B) == [ack_of(3)]
+    assert desk.take(B) == [ack_of(4)]
 
 
 def test_repeated_shorter_append_cuts_nothing(desk: GroupDesk) -> None:

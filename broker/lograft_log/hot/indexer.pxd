@@ -1,3 +1,4 @@
+cimport cython
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
@@ -8,6 +9,7 @@ cdef struct Pending:
     size_t size
     size_t room
 
+@cython.final
 cdef class Indexer:
     cdef readonly int64_t interval_bytes
     cdef readonly int64_t time_interval_bytes

@@ -1,7 +1,8 @@
-from typing_extensions import Buffer
+from typing_extensions import Buffer, Self, final
 
+@final
 class Indexer:
-    def __init__(self, *, interval_bytes: int, time_interval_bytes: int) -> None: ...
+    def __new__(cls, *, interval_bytes: int, time_interval_bytes: int) -> Self: ...
     @property
     def interval_bytes(self) -> int: ...
     @property

@@ -6,6 +6,7 @@ An entry is made for the first frame, then for the first frame that begins at le
 entries follow the same rule with their own interval and hold the running maximum. Entries wait
 here, in memory, until `writer` has put them into their files as one batch; layouts are `search`'s.
 """
+cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.stdint cimport uint32_t
@@ -34,6 +35,7 @@ cdef void shrink(Pending* pending, size_t size) noexcept:
     memmove(pending.data, pending.data + size, pending.size)
 
 
+@cython.final
 cdef class Indexer:
     def __cinit__(self, *, interval_bytes, time_interval_bytes):
         self.interval_bytes = interval_bytes

@@ -1,3 +1,4 @@
+cimport cython
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -44,6 +45,7 @@ cdef size_t put(
 ) noexcept nogil
 cdef object decode_one(const uint8_t* data)
 
+@cython.final
 cdef class Record:
     cdef readonly uint64_t offset
     cdef readonly uint64_t timestamp_ms
@@ -52,6 +54,7 @@ cdef class Record:
     cdef readonly bytes body
     cdef readonly bint tombstone
 
+@cython.final
 cdef class Span:
     cdef readonly size_t start
     cdef readonly size_t end

@@ -1,11 +1,12 @@
 from collections.abc import Iterable
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, final
 
 PAYLOAD_BYTES_LIMIT: int
 FRAME_HEADER_BYTES: int
 FAULTS: tuple[str, ...]
 
+@final
 class Record:
     @property
     def offset(self) -> int: ...
@@ -30,6 +31,7 @@ class Record:
         tombstone: bool = False,
     ) -> None: ...
 
+@final
 class Span:
     @property
     def start(self) -> int: ...
@@ -59,6 +61,7 @@ def scan(
     payload_max: int,
     offset_from: int = 0,
     bytes_max: int = ...,
+    verify: bool = True,
 ) -> Span: ...
 def encode(
     records: Iterable[Record],

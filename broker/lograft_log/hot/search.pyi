@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, Self, final
 
 from lograft_log.hot.record import Record
 
@@ -13,13 +13,14 @@ def hash_term(term: Buffer) -> int: ...
 def check(entries: Buffer, *, log_start: int, log_end: int, dense: bool) -> int: ...
 def check_time(entries: Buffer, *, log_start: int, log_end: int) -> int: ...
 
+@final
 class Finder:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         parts: Sequence[tuple[int, int, Buffer, Buffer]],
         *,
         log_start: int,
         payload_max: int,
-    ) -> None: ...
+    ) -> Self: ...
     def frame(self, offset: int) -> bytes | None: ...
     def get(self, offset: int) -> Record | None: ...

@@ -9,6 +9,7 @@ Entries rise; `length` is the payload length of the frame at `position`. Every e
 check, so that an index can be judged without reading the log. A `Finder` answers only what it can
 prove from an intact record; everything else is left to `segment`, which looks again with care.
 """
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -30,7 +31,7 @@ cdef inline uint64_t get64(const uint8_t* data) noexcept nogil:
     return value
 
 
-cdef inline Py_ssize_t floor_u64(
+cdef Py_ssize_t floor_u64(
     const uint8_t* entries, size_t count, size_t stride, size_t field, uint64_t value
 ) noexcept nogil:
     """The last entry whose field is at most `value`, or -1.
@@ -171,6 +172,7 @@ cdef struct Part:
     Py_buffer entries
 
 
+@cython.final
 cdef class Finder:
     """Mapped segments in order: (base_offset, next_offset, log view, entries view).
 
