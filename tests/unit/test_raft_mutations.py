@@ -60,7 +60,7 @@ def without_clamp(patch: Patch) -> None:
         "decide",
         lambda log, commit, message: replace(
             decide(log, commit, message),
-            commit=min(message.commit, log.last_index),  # type: ignore[call-arg]
+            commit=min(message.commit, log.last_index),
         ),
     )
 
