@@ -17,7 +17,7 @@ COMPILED := $(wildcard broker/*/hot/*.pyx replication/*/hot/*.pyx)
 COMPILED_MODULES := $(subst /,.,$(patsubst broker/%,%,$(patsubst replication/%,%,$(COMPILED:.pyx=))))
 BUILD_INPUTS := pyproject.toml scripts/build.sh $(COMPILED) \
 	$(wildcard broker/*/hot/*.pxd broker/*/hot/*.h replication/*/hot/*.pxd replication/*/hot/*.h)
-TESTS := $(wildcard tests/unit tests/property tests/tidy tests/sim tests/fuzz tests/golden)
+TESTS := $(wildcard tests/unit tests/property tests/tidy tests/sim tests/fuzz tests/crash tests/golden)
 SIM_RANGE = $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
 .DEFAULT_GOAL := help
@@ -68,7 +68,7 @@ slow: build  ## what takes long: slow tests, 1000 seeds, ten minutes of fuzzing 
 	$(MAKE) fuzz FUZZ_SECONDS=600
 
 bench: build  ## every benchmark; each adds a line to bench/results
-	@for bench in bench/*.py; do echo "$$bench"; $(BIN)/python "$$bench" || exit 1; done
+	@for bench in bench/bench_*.py; do echo "$$bench"; $(BIN)/python "$$bench" --record || exit 1; done
 
 settings-table: build  ## write the table of settings in docs/OPERATING.md anew
 	$(BIN)/python scripts/settings_table.py

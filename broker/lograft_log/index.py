@@ -8,7 +8,7 @@ batches, `segment` loads them for sealed segments.
 
 from dataclasses import dataclass
 
-from lograft_log import files, layout
+from lograft_log import damage, files, layout
 from lograft_log.env import Disk, File
 from lograft_log.hot import search
 from lograft_wire.errors import StorageError
@@ -48,6 +48,7 @@ class IndexFile:
     def __init__(self, disk: Disk, folder: str, header: layout.FileHeader, form: Form) -> None:
         self.path = f"{folder}/{layout.name(header.base_offset, form.ending)}"
         self._form = form
+        self._header = header.encode()
         self._file: File = disk.open(self.path, create=True)
         self._view = memoryview(b"")  # entries mapped so far
         self.count = 0  # entries in the file; the readers' limit
@@ -58,7 +59,7 @@ class IndexFile:
             return
         self.fresh = True
         self._file.truncate(0)
-        self._file.write_at(0, [header.encode()])
+        self._file.write_at(0, [self._header])
 
     def append(self, entries: bytes) -> None:
         assert len(entries) % self._form.entry_bytes == 0, len(entries)
@@ -71,8 +72,10 @@ class IndexFile:
         wanted = self.count * self._form.entry_bytes
         view = self._view
         if len(view) < wanted:
-            view = self._file.map(layout.FILE_HEADER_BYTES + wanted)[layout.FILE_HEADER_BYTES :]
-            self._view = view
+            whole = self._file.map(layout.FILE_HEADER_BYTES + wanted)
+            if whole[: layout.FILE_HEADER_BYTES] != self._header:
+                raise damage.ChangedError(self.path)  # closed by the writer in this moment
+            view = self._view = whole[layout.FILE_HEADER_BYTES :]
         return view[:wanted]
 
     def cut(self, count: int) -> bool:

@@ -11,12 +11,12 @@ import itertools
 import logging
 from dataclasses import dataclass, field
 
-from lograft_log import damage, files, index, layout, writer
+from lograft_log import damage, files, index, layout, resume, writer
 from lograft_log.env import Disk, File
-from lograft_log.hot import indexer, record, search
+from lograft_log.hot import record
 from lograft_log.positions import Positions, SegmentPosition
-from lograft_log.segment import START, Segment, State, make_indexer
-from lograft_log.settings import IndexKind, LogSettings
+from lograft_log.segment import START, Segment, State
+from lograft_log.settings import LogSettings
 from lograft_wire.errors import DamagedError, StorageError
 
 logger = logging.getLogger(__name__)
@@ -56,15 +56,13 @@ class _Found:
         return self.seal is not None and self.seal.sealed
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Scan:
-    """A plan for one unsealed segment: keep so much of the log and of each index."""
+    """A plan for one unsealed segment: keep so much of the log and of its indexes."""
 
     end: int
     next_offset: int
-    resume: int  # where the indexes must be fed from
-    entry_count: int
-    time_count: int
+    resume: resume.Resume
 
 
 def recover(disk: Disk, folder: str, settings: LogSettings, durable: Positions | None) -> Recovered:
@@ -212,7 +210,10 @@ class _Recovery:
         offsets, times = writer.open_indexes(self._disk, self._folder, header, self._settings)
         try:
             view = file.map(size)
-            scan = self._scan(view, header, offsets, times, durable, path=file.path)
+            believed = resume.believe(
+                view, offsets, times, log_end=durable.log_bytes, settings=self._settings
+            )
+            scan = self._scan(view, durable, believed, path=file.path)
             if whole and scan.end < size:
                 raise DamagedError(
                     f"{file.path}: bad frame at {scan.end}", path=file.path, position=scan.end
@@ -220,7 +221,9 @@ class _Recovery:
             goes_on = whole or (scan.end == size and self._continues(behind, scan.next_offset))
             if not goes_on:
                 self._drop(behind)
-            entries = self._feed(view, scan, offsets, times)
+            entries = resume.feed(
+                view, scan.resume, offsets, times, log_end=scan.end, settings=self._settings
+            )
         except BaseException:
             times.close()
             if offsets is not None:
@@ -250,21 +253,22 @@ class _Recovery:
     def _scan(
         self,
         view: memoryview,
-        header: layout.FileHeader,
-        offsets: index.IndexFile | None,
-        times: index.IndexFile,
         durable: SegmentPosition,
+        resume_from: resume.Resume,
         *,
         path: str,
     ) -> _Scan:
         """Verify from a little before the durable end on: from where the indexes must go on."""
-        base_offset = header.base_offset
+        base_offset = durable.base_offset
         durable_bytes = max(durable.log_bytes, START)
         payload_max = self._settings.limits.payload_bytes_max
-        scan = self._believed(view, offsets, times, durable_bytes)
+        start = resume_from.position
         below = record.scan(
-            view, scan.resume, durable_bytes, offset_min=base_offset, payload_max=payload_max
+            view, start, durable_bytes, offset_min=base_offset, payload_max=payload_max
         )
+        if below.fault and start != START:
+            # Before the log is blamed: it may be an index that is intact in itself but wrong.
+            return self._scan(view, durable, resume.NOTHING, path=path)
         if below.fault:
             raise DamagedError(
                 f"{path}: {record.FAULTS[below.fault]} at {below.end}, below its durable end "
@@ -282,81 +286,12 @@ class _Recovery:
         above = record.scan(
             view, durable_bytes, len(view), offset_min=next_offset, payload_max=payload_max
         )
-        self._report.scanned_bytes += above.end - scan.resume
-        scan.end = above.end
+        self._report.scanned_bytes += above.end - start
         if above.frame_count:
             next_offset = above.offset_last + 1
         # Offsets that compaction dropped at the end of a sealed segment stay used.
-        scan.next_offset = max(next_offset, durable.next_offset)
-        return scan
-
-    def _believed(
-        self,
-        view: memoryview,
-        offsets: index.IndexFile | None,
-        times: index.IndexFile,
-        durable_bytes: int,
-    ) -> _Scan:
-        """How many entries of each index speak of the durable part, and hold."""
-        nothing = _Scan(end=0, next_offset=0, resume=START, entry_count=0, time_count=0)
-        if durable_bytes <= START:
-            return nothing
-        time_entries = times.entries()
-        time_count = search.check_time(time_entries, log_start=START, log_end=durable_bytes)
-        if not time_count:
-            return nothing
-        resume: int = layout.TIME_ENTRY.unpack_from(time_entries, (time_count - 1) * 28)[2]
-        if offsets is None:
-            if search_offset(view, resume) is None:
-                return nothing
-            nothing.resume, nothing.time_count = resume, time_count
-            return nothing
-        entries = offsets.entries()
-        dense = self._settings.index is IndexKind.DENSE
-        count = search.check(entries, log_start=START, log_end=durable_bytes, dense=dense)
-        if not count:
-            return nothing
-        offset, position, _, _ = layout.OFFSET_ENTRY.unpack_from(entries, (count - 1) * 24)
-        if search_offset(view, position) != offset:
-            return nothing
-        # Both indexes go on from the earlier of the two places; a frame begins there.
-        return _Scan(
-            end=0,
-            next_offset=0,
-            resume=min(resume, position),
-            entry_count=count,
-            time_count=time_count,
-        )
-
-    def _feed(
-        self,
-        view: memoryview,
-        scan: _Scan,
-        offsets: index.IndexFile | None,
-        times: index.IndexFile,
-    ) -> indexer.Indexer:
-        """Cut both index files to what is believed and make the entries behind it."""
-        entries = make_indexer(self._settings)
-        position_last = time_position_last = -1
-        timestamp_ms_max = 0
-        if scan.entry_count:
-            assert offsets is not None
-            at = (scan.entry_count - 1) * layout.OFFSET_ENTRY.size
-            position_last = layout.OFFSET_ENTRY.unpack_from(offsets.entries(), at)[1]
-        if scan.time_count:
-            at = (scan.time_count - 1) * layout.TIME_ENTRY.size
-            last = layout.TIME_ENTRY.unpack_from(times.entries(), at)
-            timestamp_ms_max, time_position_last = last[0], last[2]
-        entries.resume(
-            position_last=position_last,
-            time_position_last=time_position_last,
-            timestamp_ms_max=timestamp_ms_max,
-        )
-        if offsets is not None:
-            offsets.cut(scan.entry_count)
-        times.cut(scan.time_count)
-        entries.feed(view, scan.resume, scan.end, scan.resume)
-        return entries
+        next_offset = max(next_offset, durable.next_offset)
+        return _Scan(end=above.end, next_offset=next_offset, resume=resume_from)
 
     def _cut(self, file: File, end: int, size: int) -> None:
         if end == size:
@@ -471,14 +406,6 @@ def _made_anew(scan: _Scan, offsets: index.IndexFile | None, times: index.IndexF
     if scan.end == START:
         return 0
     return int(offsets is not None and offsets.fresh) + int(times.fresh)
-
-
-def search_offset(view: memoryview, position: int) -> int | None:
-    """The offset that the frame at `position` claims, or None beyond the end."""
-    at = position + record.FRAME_HEADER_BYTES + 8
-    if at + 8 > len(view):
-        return None
-    return int.from_bytes(view[at : at + 8], "little")
 
 
 def _seals(seal: layout.Seal, header: layout.FileHeader) -> bool:

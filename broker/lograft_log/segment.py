@@ -289,6 +289,8 @@ class Segment:
                 file.close()
         else:
             view = file.map(length)
+            if view[:START] != self.header.encode():
+                raise damage.ChangedError(self.path)  # closed by the writer in this moment
         self._log = view
         self.on_map(self)
         return view

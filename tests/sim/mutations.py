@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from lograft_replication import append_filter, journal_recovery, lease
 from lograft_replication.append_filter import Accept, Contradiction, ReadableLog, Reject
+from lograft_replication.election import Election
 from lograft_replication.follower import Follower
 from lograft_replication.group_journal import GroupJournal
 from lograft_replication.leader import Leader
@@ -18,7 +19,7 @@ from sim import disk
 from sim.profile import Profile
 
 POWER = ("kill_leader", "power_cut", "power_cut_all", "crash_point", "cut_link", "slow_disk")
-PARTS = ("isolate", "pause", "cut_one_way", "cut_link")
+PARTS = ("isolate", "pause", "cut_one_way", "cut_link", "reset_link")
 SYNCS = ("sync_error", "power_cut", "power_cut_all", "cut_link", "slow_disk")
 DISK_CHOICES_S = (0.001, 0.005, 0.03, 0.2)
 
@@ -132,6 +133,11 @@ MUTATIONS = {
                 accept, commit=min(message.commit, _last(accept, log))
             )
         ),
+    ),
+    "no_wait_for_old_lease": Mutation(
+        "a new leader waits until an old one cannot serve any more",
+        PARTS,
+        _set(Election, "wait_s", lambda election: 0.0),
     ),
     "no_lease": Mutation(
         "a leader serves only in contact with a majority",

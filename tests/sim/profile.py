@@ -39,6 +39,7 @@ THEMES = (
     ("isolate", "pause", "cut_one_way", "cut_link", "storm_weather", "transfer", "clock_jump"),
     ("lose_volume", "flip_bit", "move_member", "checkpoint", "transfer", "kill", "reset_link"),
     ("full_disk", "sync_error", "crash_point", "slow_disk", "checkpoint", "stop", "power_cut"),
+    ("slow_disk", "checkpoint", "kill", "kill_leader", "power_cut", "cut_link"),
     FAULTS,
 )
 FAULTS_AT_LEAST = 3  # kinds in one run
@@ -79,7 +80,8 @@ def draw(seed: int) -> Profile:
     rng = random.Random(f"{seed}/profile")
     node_count = rng.choice((3, 3, 5))
     theme = rng.choice(THEMES)
-    faults = rng.sample(theme, rng.randint(FAULTS_AT_LEAST, len(theme)))
+    most = min(len(theme), rng.choice((6, len(FAULTS))))
+    faults = rng.sample(theme, rng.randint(FAULTS_AT_LEAST, most))
     return Profile(
         node_count=node_count,
         voter_count=rng.choice((3, node_count)),

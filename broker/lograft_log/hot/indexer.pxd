@@ -9,6 +9,7 @@ cdef struct Pending:
     size_t size
     size_t room
 
+
 @cython.final
 cdef class Indexer:
     cdef readonly int64_t interval_bytes

@@ -1,4 +1,6 @@
-from typing_extensions import Buffer, Self, final
+from typing import Self, final
+
+from typing_extensions import Buffer
 
 @final
 class Indexer:

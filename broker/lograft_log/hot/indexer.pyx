@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+# cython: auto_pickle=False
 """Makes the index entries of a growing segment while its frames are written.
 
 An entry is made for the first frame, then for the first frame that begins at least

@@ -45,6 +45,7 @@ cdef size_t put(
 ) noexcept nogil
 cdef object decode_one(const uint8_t* data)
 
+
 @cython.final
 cdef class Record:
     cdef readonly uint64_t offset
@@ -53,6 +54,7 @@ cdef class Record:
     cdef readonly bytes headers
     cdef readonly bytes body
     cdef readonly bint tombstone
+
 
 @cython.final
 cdef class Span:

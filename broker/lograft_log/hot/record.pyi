@@ -1,6 +1,7 @@
 from collections.abc import Iterable
+from typing import final
 
-from typing_extensions import Buffer, final
+from typing_extensions import Buffer
 
 PAYLOAD_BYTES_LIMIT: int
 FRAME_HEADER_BYTES: int

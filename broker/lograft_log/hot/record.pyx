@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+# cython: auto_pickle=False
 """Frames of the log: encode, verify, walk and decode them.
 
     frame    length u32 | timestamp_ms u64 | crc32c u32 | payload (length bytes)

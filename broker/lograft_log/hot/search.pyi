@@ -1,6 +1,7 @@
 from collections.abc import Sequence
+from typing import Self, final
 
-from typing_extensions import Buffer, Self, final
+from typing_extensions import Buffer
 
 from lograft_log.hot.record import Record
 

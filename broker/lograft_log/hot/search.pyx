@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+# cython: auto_pickle=False
 """Search in mapped index entries, and the short way from an offset to its record.
 
     offset entry   offset u64 | position u64 | length u32 | crc32c u32 (over the 20 bytes before)
