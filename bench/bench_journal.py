@@ -18,6 +18,7 @@ from typing import Any
 
 import record
 import uvloop
+
 from lograft_log.background import ThreadBackground
 from lograft_log.env import RealDisk, RealRng
 from lograft_replication.group_journal import GroupJournal

@@ -128,6 +128,7 @@ class RealFile:
         return b"".join(parts)
 
     def map(self, size: int) -> memoryview:
+        assert self._fd >= 0, self  # mmap takes -1 for "no file at all" and would give zeros
         if size == 0:
             return memoryview(b"")
         return memoryview(mmap.mmap(self._fd, size, prot=mmap.PROT_READ))

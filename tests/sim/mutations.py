@@ -21,6 +21,9 @@ from sim.profile import Profile
 POWER = ("kill_leader", "power_cut", "power_cut_all", "crash_point", "cut_link", "slow_disk")
 PARTS = ("isolate", "pause", "cut_one_way", "cut_link", "reset_link")
 SYNCS = ("sync_error", "power_cut", "power_cut_all", "cut_link", "slow_disk")
+DAMAGE = "finds undamaged data damaged"
+LOSS = "lacks the committed entry|was committed|the machine differs|is lost"
+ALONE = ("isolate",)
 DISK_CHOICES_S = (0.001, 0.005, 0.03, 0.2)
 
 
@@ -29,6 +32,7 @@ class Mutation:
     safeguard: str  # what is switched off
     faults: tuple[str, ...]
     switch_off: Callable[[], None]
+    shows: str  # pattern of the violations it causes; another one proves nothing about it
 
     def profile(self, drawn: Profile) -> Profile:
         return replace(drawn, faults=self.faults, disk_choices_s=DISK_CHOICES_S)
@@ -89,41 +93,77 @@ def _last(accept: Accept, log: ReadableLog) -> int:
 
 
 MUTATIONS = {
-    "journal_sync": Mutation("fdatasync of the journal", POWER, _file_sync("/journal/")),
+    "journal_sync": Mutation(
+        "fdatasync of the journal",
+        POWER,
+        _file_sync("/journal/"),
+        DAMAGE,
+    ),
     "state_sync": Mutation(
         "fdatasync of the machine's files before a checkpoint",
         (*POWER, "checkpoint"),
         _file_sync("/state-"),
+        DAMAGE,
     ),
-    "manifest_sync": Mutation("fdatasync of a manifest", POWER, _file_sync("manifest")),
-    "pointer_sync": Mutation("fdatasync of the checkpoint pointer", POWER, _file_sync("CURRENT")),
-    "identity_sync": Mutation("fdatasync of the identity", POWER, _file_sync("identity")),
-    "journal_folder_sync": Mutation("sync of the journal's folder", POWER, _folder_sync("journal")),
-    "groups_folder_sync": Mutation("sync of the groups' folders", POWER, _folder_sync("groups")),
+    "manifest_sync": Mutation(
+        "fdatasync of a manifest",
+        POWER,
+        _file_sync("manifest"),
+        DAMAGE,
+    ),
+    "pointer_sync": Mutation(
+        "fdatasync of the checkpoint pointer",
+        POWER,
+        _file_sync("CURRENT"),
+        DAMAGE,
+    ),
+    "identity_sync": Mutation(
+        "fdatasync of the identity",
+        POWER,
+        _file_sync("identity"),
+        DAMAGE,
+    ),
+    "journal_folder_sync": Mutation(
+        "sync of the journal's folder",
+        POWER,
+        _folder_sync("journal"),
+        DAMAGE,
+    ),
+    "groups_folder_sync": Mutation(
+        "sync of the groups' folders",
+        POWER,
+        _folder_sync("groups"),
+        f"{DAMAGE}|not whole",
+    ),
     "journal_repair": Mutation(
         "what recovery accepts without proof is written and synced again",
         SYNCS,
         _set(journal_recovery, "_repair", lambda scan, active: None),
+        DAMAGE,
     ),
     "vote_before_disk": Mutation(
         "term and vote on disk before they are told",
         POWER,
         _set(GroupJournal, "state_durable", property(lambda log: True)),
+        "votes for|two leaders",
     ),
     "ack_before_disk": Mutation(
         "entries on disk before they are acknowledged",
         POWER,
         _set(Follower, "_holds", lambda follower: follower._verified),
+        LOSS,
     ),
     "leader_counts_early": Mutation(
         "the leader's own disk counts, not its memory",
         POWER,
         _set(Leader, "_own_index", lambda leader: leader._core.log.last_index),
+        LOSS,
     ),
     "ack_unverified": Mutation(
         "only what was compared with the leader's log is acknowledged",
         (*POWER, *PARTS),
         _decide(lambda accept, log, message: replace(accept, verified=_last(accept, log))),
+        f"{LOSS}|Appended|not equal",
     ),
     "commit_unverified": Mutation(
         "only what was compared with the leader's log is committed",
@@ -133,15 +173,18 @@ MUTATIONS = {
                 accept, commit=min(message.commit, _last(accept, log))
             )
         ),
+        f"{LOSS}|committed here",
     ),
     "no_wait_for_old_lease": Mutation(
         "a new leader waits until an old one cannot serve any more",
-        PARTS,
+        ALONE,
         _set(Election, "wait_s", lambda election: 0.0),
+        "both serve",
     ),
     "no_lease": Mutation(
         "a leader serves only in contact with a majority",
-        PARTS,
+        ALONE,
         _set(lease, "majority_time", lambda own, others, majority: own),
+        "both serve",
     ),
 }

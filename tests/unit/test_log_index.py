@@ -6,6 +6,7 @@ import pytest
 
 from lograft_log import layout
 from lograft_log.env import File
+from lograft_log.hot.record import Record
 from lograft_log.log import Log
 from lograft_log.settings import IndexKind
 from sim.disk import SimDisk
@@ -135,3 +136,43 @@ def test_entries_above_what_was_cut_never_come_back() -> None:
     assert again.next_offset == 14
     assert again.index_health().entry_count == 14
     assert disk.open(path(0, ".index")).size() <= layout.FILE_HEADER_BYTES + 14 * 24
+
+
+@pytest.mark.parametrize("kind", [IndexKind.SPARSE, IndexKind.DENSE])
+def test_an_index_that_is_intact_but_of_other_records_is_found_out(kind: IndexKind) -> None:
+    """Same name, same creation time, other bytes: no header tells, only the log itself."""
+    disk, other = new_disk(1), new_disk(2)
+    log = make(disk, kind)
+    log.close()
+    strange = log_desk.open_small(other, settings=log_desk.settings(kind))
+    for number in range(100):
+        strange.append([Record(bytes(number * 13 % 90), timestamp_ms=1)])
+    strange.close()
+    shared = {s.base_offset for s in log.segments()} & {s.base_offset for s in strange.segments()}
+    assert 0 in shared
+    for base_offset in shared:
+        for ending in (".index", ".timeindex"):
+            data = other.open(path(base_offset, ending)).read_at(0, 1 << 20)
+            file = disk.open(path(base_offset, ending))
+            file.truncate(0)
+            file.write_at(0, [data])
+    again = reopen(disk, kind)
+    assert again.damages() == []
+    for offset in range(100):
+        item = again.get(offset)
+        assert item is not None
+        assert log_desk.numbers([item]) == [offset]
+
+
+def test_strange_indexes_do_not_make_the_active_segment_look_damaged() -> None:
+    disk, other = new_disk(1), new_disk(2)
+    for one, size in ((disk, 40), (other, 11)):
+        log = log_desk.open_small(one, settings=log_desk.settings())
+        log.append([log_desk.record_of(number, size=size) for number in range(15)])
+        log.close()
+    for ending in (".index", ".timeindex"):
+        data = other.open(path(0, ending)).read_at(0, 1 << 20)
+        disk.open(path(0, ending)).write_at(0, [data])
+    again = reopen(disk)
+    assert again.damages() == []
+    assert log_desk.numbers(log_desk.read_all(again)) == list(range(15))

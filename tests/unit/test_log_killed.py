@@ -41,15 +41,16 @@ def one_life(folder: str, rng: random.Random) -> int:
         [sys.executable, "-c", WRITER, str(tests), folder], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
+    last = 0
     for _ in range(rng.randrange(1, 12)):
-        process.stdout.readline()
+        last = int(process.stdout.readline())
     for _ in range(rng.randrange(20_000)):  # somewhere inside the next round
         pass
     process.send_signal(signal.SIGKILL)
     heard = process.stdout.read().split()
     process.stdout.close()
     process.wait()
-    return int(heard[-1]) if heard else 0
+    return int(heard[-1]) if heard else last
 
 
 def survive(folder: str, rounds: int) -> None:
