@@ -6,6 +6,7 @@ The way out has one rule: no message leaves under a term or vote that is not on 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lograft_log.env import Clock, Rng
@@ -52,33 +53,39 @@ class GroupPort(Protocol):
         """(index, term, manifest bytes, manifest CRC) of the present checkpoint."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What all groups of a node are given."""
+
+    node: str  # the id of this node, `name@incarnation`
+    clock: Clock
+    rng: Rng
+    timing: Timing
+    limits: GroupLimits
+    port: GroupPort
+
+
 class Core:
     library: Library  # set by the group: the library calls back into its parts
 
     def __init__(
         self,
-        *,
         group: "RaftGroup",
         group_id: int,
-        node: str,
         log: GroupJournal,
         config: Config,
-        clock: Clock,
-        rng: Rng,
-        timing: Timing,
-        limits: GroupLimits,
-        port: GroupPort,
+        around: Surroundings,
     ) -> None:
         self.group = group
         self.group_id = group_id
-        self.node = node
         self.log = log
-        self.clock = clock
-        self.timing = timing
-        self.limits = limits
-        self.port = port
+        self.node = around.node
+        self.clock = clock = around.clock
+        self.timing = timing = around.timing
+        self.limits = around.limits
+        self.port = around.port
         self.members = Members(config, log)
-        self.election = Election(clock=clock, rng=rng, timing=timing, term=log.term)
+        self.election = Election(clock=clock, rng=around.rng, timing=timing, term=log.term)
         self._outbox: list[tuple[str, GroupMessage]] = []
 
     @property

@@ -7,13 +7,12 @@ journal's progress, all on one event loop, and carries what it sends.
 """
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from lograft_log.env import Clock, Rng
-from lograft_replication import lease, members, membership
-from lograft_replication.core import Core, GroupPort, HaltError
+from lograft_replication import lease
+from lograft_replication.changes import Changes
+from lograft_replication.core import Core, HaltError, Surroundings
 from lograft_replication.follower import Follower
 from lograft_replication.group_journal import GroupJournal
 from lograft_replication.leader import Leader, TransferDone
@@ -35,9 +34,8 @@ from lograft_replication.messages import (
     VoteRequest,
 )
 from lograft_replication.proposals import Done, Proposals, Refused
-from lograft_replication.timing import GroupLimits, Timing
 from lograft_replication.voting import Voting
-from lograft_wire.errors import LograftError, RefusedError
+from lograft_wire.errors import LograftError
 
 logger = logging.getLogger(__name__)
 
@@ -74,43 +72,27 @@ class RaftGroup:
         self,
         *,
         group_id: int,
-        node: str,
         log: GroupJournal,
         machine: Machine,
         manifest: Manifest,
-        clock: Clock,
-        rng: Rng,
-        timing: Timing,
-        limits: GroupLimits,
-        port: GroupPort,
+        around: Surroundings,
     ) -> None:
         self.group_id = group_id
-        self.node = node
+        self.node = around.node
         self.machine = machine
         self.log = log
         self.checkpoint_index = manifest.index
-        self._limits = limits
-        self._port = port
+        self._limits = limits = around.limits
+        self._port = port = around.port
         self._proposals = Proposals()
         self._halted: LograftError | None = None  # something is wrong here
         self._stopped: LograftError | None = None  # why nothing is done any more; also if halted
         self.unfit = False  # our copy of the state has holes: another member should lead
         self.frozen = False  # a pulled checkpoint is taking the place of our state
         self._role_seen = (FOLLOWER, log.term)
-        self._core = Core(
-            group=self,
-            group_id=group_id,
-            node=node,
-            log=log,
-            config=manifest.config,
-            clock=clock,
-            rng=rng,
-            timing=timing,
-            limits=limits,
-            port=port,
-        )
+        self._core = Core(self, group_id, log, manifest.config, around)
         self._library = self._core.library = Library(
-            node=node,
+            node=around.node,
             log=log,
             applied=manifest.index,
             apply=self._apply,
@@ -125,6 +107,7 @@ class RaftGroup:
         self._follower = Follower(self._core)
         self._leader = Leader(self._core)
         self._voting = Voting(self._core)
+        self._changes = Changes(self._core, self._leader, self.refuses, self._propose)
         self._members_changed()
 
     def __repr__(self) -> str:
@@ -204,7 +187,7 @@ class RaftGroup:
     def propose(self, command: bytes, done: Done) -> None:
         """Replicate one command (a batch). `done` is called once, on a later turn or at once."""
         assert command[0] >= COMMAND_BYTE_MIN, command[0]
-        refusal = self._refuses(len(command))
+        refusal = self.refuses(len(command))
         if refusal is None:
             self._propose(command, done)
         else:
@@ -215,7 +198,8 @@ class RaftGroup:
         self._proposals.add(index, self.term, done)
         self._port.wake(self)
 
-    def _refuses(self, command_bytes: int) -> Refused | None:
+    def refuses(self, command_bytes: int) -> Refused | None:
+        """Why nothing can be proposed here now, if so."""
         if self._stopped is not None:
             return Refused(f"group {self.group_id} is stopped here: {self._stopped}")
         if not self.is_leader:
@@ -233,47 +217,15 @@ class RaftGroup:
     # Members
 
     def add_learner(self, member: str, done: Done) -> None:
-        self._change(lambda: membership.add_learner(self.config, member), done)
+        """Replicate to `member` without counting it. It must have created the group, empty."""
+        self._changes.add_learner(member, done)
 
     def promote(self, member: str, done: Done) -> None:
-        self._change(lambda: self._promoted(member), done)
+        """Make a learner that has caught up a voter."""
+        self._changes.promote(member, done)
 
     def remove(self, member: str, done: Done) -> None:
-        self._change(lambda: self._removed(member), done)
-
-    def _promoted(self, member: str) -> Config:
-        config = membership.promote(self.config, member)
-        match = self._leader.match(member)
-        lag = self.log.bytes_between(max(match, self.log.base_index) + 1, self.log.last_index)
-        if match < self.log.base_index or lag > self._limits.learner_lag_bytes_max:
-            raise RefusedError(f"{member} is still behind, at index {match}")
-        return config
-
-    def _removed(self, member: str) -> Config:
-        if member == self.node:
-            raise RefusedError("a leader is not removed; transfer leadership first")
-        return membership.remove(self.config, member)
-
-    def _change(self, step: Callable[[], Config], done: Done) -> None:
-        try:
-            self._check_may_change()
-            config = step()
-            membership.check_step(self.config, config)
-        except RefusedError as error:
-            done(Refused(str(error), leader=self.leader))
-            return
-        self._propose(members.encode_entry(config), done)
-
-    def _check_may_change(self) -> None:
-        """One change at a time, and none before this term's first entry is committed: otherwise
-        two configurations without a common member could both decide."""
-        refusal = self._refuses(0)
-        if refusal is not None:
-            raise RefusedError(refusal.reason)
-        if self.commit_index < self._leader.noop_index:
-            raise RefusedError("the new leader has not yet committed its first entry")
-        if self._core.members.index > self.commit_index:
-            raise RefusedError("another change of members is under way")
+        self._changes.remove(member, done)
 
     def _log_grew(self, entry: Entry) -> None:
         command, index, _ = entry
@@ -306,7 +258,7 @@ class RaftGroup:
     def transfer(self, target: str | None, done: TransferDone) -> None:
         """Hand leadership to `target` (or the voter furthest on). Proposals are refused meanwhile.
         `done` is told why not, or None once this node no longer leads."""
-        refusal = self._refuses(0)
+        refusal = self.refuses(0)
         if refusal is None:
             self._leader.begin_transfer(target, done)
         else:

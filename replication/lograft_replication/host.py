@@ -15,7 +15,7 @@ from lograft_log.background import Background, Handle, Scheduler
 from lograft_log.env import Clock, Disk, Rng
 from lograft_replication import bulk, codec, replica
 from lograft_replication.checkpoint import CheckpointStore
-from lograft_replication.core import HaltError
+from lograft_replication.core import HaltError, Surroundings
 from lograft_replication.group import RaftGroup
 from lograft_replication.heartbeat import PeerBeat
 from lograft_replication.journal import Journal
@@ -105,14 +105,12 @@ class Host:
         self._timer: Handle | None = None
         self.running = False  # between start and stop
         self._env = ReplicaEnv(
-            node=node,
+            around=Surroundings(
+                node=node, clock=clock, rng=rng, timing=timing, limits=limits, port=self
+            ),
             disk=disk,
             folder=f"{folder}/groups",
-            clock=clock,
-            rng=rng,
             worker=worker,
-            timing=timing,
-            limits=limits,
             bulk_limits=bulk_limits,
             throttle=Throttle(
                 bytes_per_s=bulk_limits.bytes_per_s,
@@ -120,7 +118,6 @@ class Host:
                 now_s=clock.now_s(),
             ),
             requests=itertools.count(1),
-            port=self,
             send_pull=lambda peer, pull: self._send_node(peer, pull),
             on_failed=self.fail,
         )

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lograft_log.background import Background
-from lograft_log.env import Clock, Disk, Rng
+from lograft_log.env import Disk
 from lograft_replication import bulk
 from lograft_replication.bulk import PullServer
 from lograft_replication.checkpoint import CheckpointStore
-from lograft_replication.core import GroupPort
+from lograft_replication.core import Surroundings
 from lograft_replication.group import RaftGroup
 from lograft_replication.group_journal import GroupJournal
 from lograft_replication.machine import Machine
@@ -23,7 +23,6 @@ from lograft_replication.membership import Config
 from lograft_replication.messages import Offer, Pull
 from lograft_replication.puller import Puller
 from lograft_replication.throttle import Throttle
-from lograft_replication.timing import GroupLimits, Timing
 from lograft_wire.errors import DamagedError, LograftError, StorageError
 
 logger = logging.getLogger(__name__)
@@ -35,18 +34,13 @@ GENESIS_INDEX = 1  # every group starts from a checkpoint at this index and term
 class ReplicaEnv:
     """What all replicas of a node are given."""
 
-    node: str
+    around: Surroundings
     disk: Disk
     folder: str  # of all groups
-    clock: Clock
-    rng: Rng
     worker: Background
-    timing: Timing
-    limits: GroupLimits
     bulk_limits: bulk.Limits
     throttle: Throttle
     requests: Iterator[int]
-    port: GroupPort
     send_pull: Callable[[str, Pull], None]
     on_failed: Callable[[LograftError], None]
 
@@ -81,28 +75,24 @@ class Replica:
         machine: Machine,
     ) -> None:
         self._env = env
+        self._clock = env.around.clock
         self._store = store
         self._server = PullServer(
-            env.disk, store, env.bulk_limits, clock=env.clock, background=env.worker
+            env.disk, store, env.bulk_limits, clock=self._clock, background=env.worker
         )
         self._puller: Puller | None = None
         self._source = ""  # whom we pull from
         self._offer: Offer | None = None
         self._checkpointing = False
-        self._checkpoint_at = env.clock.now_s()
+        self._checkpoint_at = self._clock.now_s()
         match_log(log, manifest)
         machine.restore(manifest.payload, store.state_folder)
         self.group = RaftGroup(
             group_id=store.group_id,
-            node=env.node,
             log=log,
             machine=machine,
             manifest=manifest,
-            clock=env.clock,
-            rng=env.rng,
-            timing=env.timing,
-            limits=env.limits,
-            port=env.port,
+            around=env.around,
         )
 
     @property
@@ -118,8 +108,11 @@ class Replica:
             return False
         first = max(group.checkpoint_index, group.log.base_index) + 1
         grown = group.log.bytes_between(first, group.applied_index)
-        age_s = self._env.clock.now_s() - self._checkpoint_at
-        return grown >= self._env.limits.checkpoint_bytes or age_s >= self._env.timing.checkpoint_s
+        age_s = self._clock.now_s() - self._checkpoint_at
+        return (
+            grown >= self._env.around.limits.checkpoint_bytes
+            or age_s >= self._env.around.timing.checkpoint_s
+        )
 
     def checkpoint(self) -> bool:
         """Begin a checkpoint at the applied index; False when there is nothing to do or it cannot
@@ -143,7 +136,7 @@ class Replica:
                 group.checkpointed(index)
 
         self._checkpointing = True
-        self._checkpoint_at = self._env.clock.now_s()
+        self._checkpoint_at = self._clock.now_s()
         self._env.worker.run(work, done)
         return True
 
@@ -176,7 +169,7 @@ class Replica:
             self._env.disk,
             self._store,
             offer,
-            self._env.clock,
+            self._clock,
             self._env.bulk_limits,
             lambda pull: self._env.send_pull(peer, pull),
             self._pulled,

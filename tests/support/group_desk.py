@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lograft_log.env import RealDisk
+from lograft_replication.core import Surroundings
 from lograft_replication.group import RaftGroup
 from lograft_replication.machine import Capture
 from lograft_replication.manifest import Manifest
@@ -96,15 +97,17 @@ class GroupDesk:
         self._delayed: list[Callable[[], None]] = []
         self.group = RaftGroup(
             group_id=GROUP,
-            node=node,
             log=self.log,
             machine=self.machine,
             manifest=Manifest(group=GROUP, index=1, term=0, config=Config(voters)),
-            clock=self.clock,
-            rng=FixedRng(),
-            timing=TIMING,
-            limits=limits or GroupLimits(command_bytes_max=2048, append_bytes_max=8192),
-            port=self,
+            around=Surroundings(
+                node=node,
+                clock=self.clock,
+                rng=FixedRng(),
+                timing=TIMING,
+                limits=limits or GroupLimits(command_bytes_max=2048, append_bytes_max=8192),
+                port=self,
+            ),
         )
         self.sync()
 
