@@ -8,47 +8,22 @@ or raises PeerError; a handshake never raises, and never ends well unless every 
 said by an honest peer in this very conversation.
 """
 
-import argparse
 import random
 import struct
 import sys
-import time
-import traceback
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from lograft_log.hot import crc
 from lograft_replication import codec, handshake, messages
 from lograft_replication.handshake import Handshake, Identity, Role
 from lograft_wire.errors import PeerError
+from support import fuzzing
 
 SECRET = b"the secret of the fuzzed cluster"
 EDGES = (0, 1, 2, 15, 16, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--round", type=int, default=None, help="only this round")
-    options = parser.parse_args()
-    seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(32)
-    rounds, failed = fuzz(seconds=options.seconds, seed=seed, only=options.round)
-    sys.stdout.write(f"fuzz_frames seed={seed} rounds={rounds} failed={failed}\n")
-    return 1 if failed else 0
-
-
-def fuzz(*, seconds: float, seed: int, only: int | None = None) -> tuple[int, bool]:
-    """The number of rounds done, and whether the last one failed."""
-    deadline_s = time.monotonic() + seconds
-    number = 0 if only is None else only
-    while True:
-        try:
-            fuzz_round(random.Random(f"{seed} {number}"))
-        except Exception:
-            sys.stdout.write(f"failed: --seed {seed} --round {number}\n{traceback.format_exc()}")
-            return number, True
-        number += 1
-        if only is not None or time.monotonic() >= deadline_s:
-            return number, False
 
 
 def fuzz_round(rng: random.Random) -> None:
@@ -174,4 +149,4 @@ def feed(rng: random.Random, side: Handshake, data: bytes) -> tuple[bytes, bytes
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fuzzing.main("fuzz_frames", fuzz_round))

@@ -8,12 +8,9 @@ opening a damaged log either refuses it with a StorageError or serves records th
 each in its place and in order, and a log that opened can be appended to and opened again.
 """
 
-import argparse
 import logging
 import random
 import sys
-import time
-import traceback
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -28,39 +25,11 @@ from lograft_log.settings import Codec, IndexKind, LogSettings
 from lograft_wire.errors import StorageError
 from oracle import record as oracle
 from sim.disk import SimDisk
-from support import log_desk
+from support import fuzzing, log_desk
 from support.crash_disk import new_disk
 
 EDGES = (0, 1, 15, 16, 17, 27, 28, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1)
 PAYLOAD_MAX = 1 << 20
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--round", type=int, default=None, help="only this round")
-    options = parser.parse_args()
-    logging.disable(logging.CRITICAL)
-    seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(32)
-    rounds, failed = fuzz(seconds=options.seconds, seed=seed, only=options.round)
-    sys.stdout.write(f"fuzz_record seed={seed} rounds={rounds} failed={failed}\n")
-    return 1 if failed else 0
-
-
-def fuzz(*, seconds: float, seed: int, only: int | None = None) -> tuple[int, bool]:
-    """The number of rounds done, and whether the last one failed."""
-    deadline_s = time.monotonic() + seconds
-    number = 0 if only is None else only
-    while True:
-        try:
-            fuzz_round(random.Random(f"{seed} {number}"))
-        except Exception:
-            sys.stdout.write(f"failed: --seed {seed} --round {number}\n{traceback.format_exc()}")
-            return number, True
-        number += 1
-        if only is not None or time.monotonic() >= deadline_s:
-            return number, False
 
 
 def fuzz_round(rng: random.Random) -> None:
@@ -223,4 +192,5 @@ def damage_file(rng: random.Random, disk: SimDisk) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    logging.disable(logging.CRITICAL)
+    sys.exit(fuzzing.main("fuzz_record", fuzz_round))

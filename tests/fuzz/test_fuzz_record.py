@@ -1,34 +1,19 @@
 """A short run of the record fuzzer with a fixed seed, and proof that it can fail."""
 
 import functools
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from fuzz import fuzz_record
 from lograft_log import segment
 from lograft_log.hot import record
+from support import fuzzing
 
 
 def test_damaged_logs_are_cut_quarantined_or_refused() -> None:
-    rounds, failed = fuzz_record.fuzz(seconds=2.0, seed=20_240_607)
+    rounds, failed = fuzzing.run(fuzz_record.fuzz_round, seconds=2.0, seed=20_240_607)
     assert not failed
     assert rounds > 10
-
-
-def test_the_command_reports_its_seed() -> None:
-    file = Path(fuzz_record.__file__)
-    done = subprocess.run(
-        [sys.executable, file, "--seconds", "0.1", "--seed", "5"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("fuzz_record seed=5 rounds=")
 
 
 def test_a_log_that_believes_bad_frames_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,5 +26,5 @@ def test_a_log_that_believes_bad_frames_is_found(monkeypatch: pytest.MonkeyPatch
         scan = staticmethod(functools.partial(record.scan, verify=False))
 
     monkeypatch.setattr(segment, "record", Trusting)
-    _, failed = fuzz_record.fuzz(seconds=20.0, seed=1)
+    _, failed = fuzzing.run(fuzz_record.fuzz_round, seconds=20.0, seed=1)
     assert failed
