@@ -59,6 +59,9 @@ class Listener:
     def on_role(self, group: RaftGroup) -> None:
         pass
 
+    def on_leads(self, group: RaftGroup) -> None:
+        pass
+
     def on_halted(self, group: RaftGroup, error: LograftError) -> None:
         print(json.dumps({"halted": str(error)}), flush=True)
 

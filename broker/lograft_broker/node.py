@@ -62,6 +62,8 @@ class Node:
         self._host: Host | None = None
         self._recovery: asyncio.Future[Host] | None = None  # in a thread; nobody else touches it
         self._backgrounds: list[ThreadBackground] = []
+        self._leads: set[int] = set()
+        self._all_lead = asyncio.Event()  # in a cluster of one this is when it serves
 
     async def start(self) -> None:
         scheduler = DeferredScheduler(self._loop)
@@ -69,9 +71,10 @@ class Node:
         host = await asyncio.shield(self._recovery)
         for background in self._backgrounds:
             background.start()
-        scheduler.open()
         self._host = host
+        scheduler.open()
         log.info("event=node_recovered groups=%d", len(host.groups))
+        await self._all_lead.wait()
 
     def _recover(self, scheduler: DeferredScheduler) -> Host:
         """Blocks for as long as it takes to read what is on disk."""
@@ -129,7 +132,12 @@ class Node:
     # For the host (HostListener)
 
     def on_role(self, group: RaftGroup) -> None:
-        """Queues and topics will take or give up ownership here."""
+        """Nothing to give up yet: queues and topics will lose their owner here."""
+
+    def on_leads(self, group: RaftGroup) -> None:
+        self._leads.add(group.group_id)
+        if self._host is not None and self._leads >= self._host.groups.keys():
+            self._all_lead.set()
 
     def on_halted(self, group: RaftGroup, error: LograftError) -> None:
         log.critical("event=group_stopped group=%d error=%r", group.group_id, str(error))

@@ -44,6 +44,9 @@ class GroupPort(Protocol):
 
     def role_changed(self, group: "RaftGroup") -> None: ...
 
+    def leads(self, group: "RaftGroup") -> None:
+        """Elected, and all that was committed before is applied. Once per term."""
+
     def halted(self, group: "RaftGroup", error: LograftError) -> None: ...
 
     def offered(self, group: "RaftGroup", peer: str, offer: Offer) -> None:

@@ -90,6 +90,7 @@ class RaftGroup:
         self.unfit = False  # our copy of the state has holes: another member should lead
         self.frozen = False  # a pulled checkpoint is taking the place of our state
         self._role_seen = (FOLLOWER, log.term)
+        self._led_term = 0  # the last term in which we were ready to lead
         self._core = Core(self, group_id, log, manifest.config, around)
         self._library = self._core.library = Library(
             node=around.node,
@@ -516,4 +517,7 @@ class RaftGroup:
             if self.is_leader:
                 self._port.wake(self)
             self._port.role_changed(self)
+        if self.is_leader and self._led_term < self.term and self._leader.knows_all:
+            self._led_term = self.term
+            self._port.leads(self)
         self._proposals.tell()

@@ -50,6 +50,10 @@ class HostListener(Protocol):
     def on_role(self, group: RaftGroup) -> None:
         """Role or term of the group changed."""
 
+    def on_leads(self, group: RaftGroup) -> None:
+        """This node was elected and has applied all that was committed before: it may take over.
+        It serves while `group.serving` says so."""
+
     def on_halted(self, group: RaftGroup, error: LograftError) -> None:
         """The group has stopped on this node for good."""
 
@@ -231,6 +235,9 @@ class Host:
             "event=role group=%d role=%s term=%d", group.group_id, group.role.name, group.term
         )
         self._listener.on_role(group)
+
+    def leads(self, group: RaftGroup) -> None:
+        self._listener.on_leads(group)
 
     def halted(self, group: RaftGroup, error: LograftError) -> None:
         self._listener.on_halted(group, error)

@@ -73,12 +73,17 @@ class Leader:
         return lease.majority_time(core.clock.now_s(), times, core.config.majority_count)
 
     @property
+    def knows_all(self) -> bool:
+        """All that was committed before this leadership is applied here."""
+        return self._core.library.applied_index >= self.noop_index
+
+    @property
     def may_serve(self) -> bool:
         core = self._core
         now = core.clock.now_s()
         return (
             self.transfer is None
-            and core.library.applied_index >= self.noop_index
+            and self.knows_all
             and now >= self.serve_at
             and now - self.majority_contact() < core.timing.lease_s
         )

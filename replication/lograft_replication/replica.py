@@ -61,6 +61,10 @@ def match_log(log: GroupJournal, manifest: Manifest) -> None:
             f"group {manifest.group}: its journal starts behind {log.base_index}, its checkpoint "
             f"ends at {manifest.index}"
         )
+    if log.term < manifest.term:
+        # Applied in a term that the journal had not yet synced; nothing was said in it, so no
+        # vote of ours can be forgotten here.
+        log.save_state(term=manifest.term, vote=None)
     if log.last_index < manifest.index or log.term_at(manifest.index) != manifest.term:
         log.reset(base_index=manifest.index, base_term=manifest.term)
 

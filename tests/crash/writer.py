@@ -49,6 +49,9 @@ class Listener:
     def on_role(self, group: RaftGroup) -> None:
         pass
 
+    def on_leads(self, group: RaftGroup) -> None:
+        pass
+
     def on_halted(self, group: RaftGroup, error: LograftError) -> None:
         raise error
 

@@ -58,6 +58,9 @@ class _Listener:
         role = group.role.name.lower()
         self._events.note(f"{self._node.name} group {group.group_id} {role} term {group.term}")
 
+    def on_leads(self, group: RaftGroup) -> None:
+        self._events.note(f"{self._node.name} group {group.group_id} takes over")
+
     def on_halted(self, group: RaftGroup, error: LograftError) -> None:
         self._events.note(f"{self._node.name} group {group.group_id} halts: {error}")
 

@@ -5,11 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from sim.mutations import MUTATIONS, PARTS, POWER
 
 RUN = Path(__file__).with_name("run.py")
-SEEDS = 60  # most are noticed within three
+SEEDS = 200  # most are noticed within three
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -19,7 +20,15 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("name", sorted(MUTATIONS))
+def named() -> list[ParameterSet]:
+    """The rare ones need more seeds than the fast tier has time for."""
+    return [
+        pytest.param(name, marks=[pytest.mark.slow] if mutation.is_rare else [])
+        for name, mutation in sorted(MUTATIONS.items())
+    ]
+
+
+@pytest.mark.parametrize("name", named())
 def test_missing_safeguard_is_noticed(name: str) -> None:
     done = run("--seeds", str(SEEDS), "--mutation", name)
     assert (done.returncode, "is noticed" in done.stdout) == (1, True), done.stdout + done.stderr

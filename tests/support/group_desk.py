@@ -92,6 +92,7 @@ class GroupDesk:
         self.links = {peer for peer in voters if peer != node}
         self.offers: list[tuple[str, Offer]] = []
         self.roles: list[str] = []
+        self.led: list[int] = []
         self.errors: list[LograftError] = []
         self._woken = False
         self._delayed: list[Callable[[], None]] = []
@@ -134,6 +135,9 @@ class GroupDesk:
 
     def role_changed(self, group: RaftGroup) -> None:
         self.roles.append(group.role.name)
+
+    def leads(self, group: RaftGroup) -> None:
+        self.led.append(group.term)
 
     def halted(self, _group: RaftGroup, error: LograftError) -> None:
         self.errors.append(error)

@@ -41,6 +41,7 @@ class Node:
         self.failures: list[LograftError] = []
         self.halts: list[tuple[int, LograftError]] = []
         self.roles: list[tuple[int, str, int]] = []
+        self.led: list[tuple[int, int]] = []
         scheduler = NodeScheduler(hosts.loop, on_crash=_ignore, after=_ignore)
         make = partial(SimBackground, scheduler, rng=hosts.rng, pace=Pace())
         self.host = Host(
@@ -65,6 +66,9 @@ class Node:
 
     def on_role(self, group: RaftGroup) -> None:
         self.roles.append((group.group_id, group.role.name, group.term))
+
+    def on_leads(self, group: RaftGroup) -> None:
+        self.led.append((group.group_id, group.term))
 
     def on_halted(self, group: RaftGroup, error: LograftError) -> None:
         self.halts.append((group.group_id, error))

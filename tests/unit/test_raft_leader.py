@@ -388,3 +388,14 @@ def test_member_whose_state_has_holes_does_not_stand(tmp_path: Path) -> None:
     desk.hear(B, VoteRequest(1, 1, 0, transfer=False))
     desk.sync()
     assert [type(message) for message in desk.take()] == [Vote]
+
+
+def test_leadership_is_told_once_all_that_was_committed_before_is_applied(desk: GroupDesk) -> None:
+    assert desk.roles[-1] == "LEADER"
+    assert desk.led == []
+    desk.ack(B)
+    assert desk.led == [1]
+    desk.propose(b"x")
+    desk.sync()
+    desk.ack(B)
+    assert desk.led == [1]
