@@ -191,8 +191,9 @@ class Library(SyncObj):  # type: ignore[misc]
 
     def set_members(self, voters: set[str], learners: set[str]) -> None:
         """Other voters and learners; both are sent entries, voters are counted."""
-        self._SyncObj__otherNodes = {Member(name) for name in voters}
-        self._SyncObj__readonlyNodes = {Member(name) for name in learners}
+        # Sorted: the order of insertion is part of the order in which a set is walked.
+        self._SyncObj__otherNodes = {Member(name) for name in sorted(voters)}
+        self._SyncObj__readonlyNodes = {Member(name) for name in sorted(learners)}
         members = self._SyncObj__otherNodes | self._SyncObj__readonlyNodes
         for table in (self.next_index, self.match_index):
             for node in [node for node in table if node not in members]:

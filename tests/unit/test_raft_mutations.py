@@ -85,6 +85,19 @@ def no_stale(patch: Patch) -> None:
     patch.setattr(Core, "post", mute)
 
 
+def commit_any_term(patch: Patch) -> None:
+    """A majority is enough, whatever term the entry is of."""
+
+    def careless(self: Leader) -> None:
+        core = self._core
+        matches = [core.log.durable_index, *(self.match(peer) for peer in core.other_voters)]
+        index = sorted(matches, reverse=True)[core.config.majority_count - 1]
+        if index > core.library.commit_index:
+            core.library.commit(index)
+
+    patch.setattr(Leader, "advance_commit", careless)
+
+
 def no_pre_vote(patch: Patch) -> None:
     patch.setattr(Voting, "begin", lambda self: self._campaign(transfer=False))
 
@@ -190,6 +203,11 @@ DIRECTED = {
         (22,),
         attribute(lease, "wait_s", always(0.0)),
         leader_tests.test_leader_waits_out_the_lease_of_the_one_before,
+    ),
+    "old entries commit by count": Directed(
+        (5,),
+        commit_any_term,
+        leader_tests.test_entries_of_an_earlier_term_commit_only_with_one_of_this_term,
     ),
     "transfer before the successor has all": Directed(
         (23,),
