@@ -15,6 +15,7 @@ from typing import Any
 
 import uvloop
 
+from lograft_broker import memory
 from lograft_log.background import ThreadBackground
 from lograft_log.env import RealClock, RealDisk, RealRng
 from lograft_replication import bulk, link_protocol
@@ -249,4 +250,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    memory.keep_freed_batches()
     uvloop.run(main())

@@ -21,7 +21,7 @@ from typing import Any, NoReturn, Protocol, TextIO
 
 import uvloop
 
-from lograft_broker import logs
+from lograft_broker import logs, memory
 from lograft_broker.admin import Admin, NodeStatus, port_error
 from lograft_broker.folder import FolderLock
 from lograft_wire import config
@@ -57,6 +57,7 @@ def run(argv: list[str], make_node: MakeNode, *, out: TextIO, errors: TextIO) ->
     try:
         settings = config.load(argv, os.environ, read_file=_read_file)
         logs.set_up(level=settings.log_level, format=settings.log_format, stream=errors)
+        memory.keep_freed_batches()
         lock = FolderLock(settings.data)
         try:
             return uvloop.run(Server(settings, make_node, out=out).run())

@@ -480,6 +480,8 @@ class RaftGroup:
 
     def trim(self) -> None:
         point = self.checkpoint_index
+        if point == self.log.base_index:
+            return
         if self.is_leader:
             point = self._leader.trim_point(point)
         if point > self.log.base_index:

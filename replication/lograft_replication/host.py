@@ -314,6 +314,10 @@ class Host:
         for one in list(self._replicas.values()):
             self._guarded(one.group, one.group.timer)
             one.timer()
+            if self.failed is None and not one.group.stopped:
+                one.group.trim()  # followers may have caught up since the checkpoint
+                if one.checkpoint_due():
+                    one.checkpoint()
         if now >= self._housekeeping_at and self.failed is None:
             self._housekeeping_at = now + HOUSEKEEPING_S
             self._keep_house()
@@ -329,7 +333,7 @@ class Host:
         self._send_node(peer, self._beats[peer].beat(table, self._clock.now_s()))
 
     def _keep_house(self) -> None:
-        """Let journals forget, and take checkpoints where they are due or the journal is long."""
+        """Look for damage, and take checkpoints where they keep an old journal file alive."""
         urgent: set[int] = set()
         if self.journal.stats.file_count > JOURNAL_FILES_CALM:
             urgent.update(self.journal.oldest_pinning_groups())
@@ -337,8 +341,7 @@ class Host:
             if one.group.stopped:
                 continue
             self._look_for_damage(one.group)
-            one.group.trim()
-            if group_id in urgent or one.checkpoint_due():
+            if group_id in urgent:
                 one.checkpoint()
 
     def _look_for_damage(self, group: RaftGroup) -> None:

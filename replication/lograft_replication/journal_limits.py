@@ -18,7 +18,7 @@ class JournalLimits:
     entry_bytes_max: int = 4 << 20
     flush_bytes_max: int = 8 << 20  # a flush takes no further record beyond this
     memory_bytes_max: int = 256 << 20  # entries kept in memory, all groups together
-    spare_files_max: int = 2
+    spare_files_max: int = 4  # as much as a fast leader writes between two checkpoints
     group_count_max: int = 4096
     vote_bytes_max: int = 256
     mark_delay_ms: int = 100  # quiet time before the last batch is marked as durable

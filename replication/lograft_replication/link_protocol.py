@@ -23,7 +23,7 @@ HANDSHAKE_READ_BYTES = 2048
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     frames: codec.Limits = codec.LIMITS
-    receive_buffer_bytes: int = 1 << 20
+    receive_buffer_bytes: int = 4 << 20
     socket_buffer_bytes: int = 4 << 20
     write_bytes_max: int = 64 << 20  # waiting to be written to one peer; a frame more is not taken
     silent_s_max: float = 10.0  # a link on which nothing arrives for so long is closed
