@@ -41,6 +41,8 @@ logger = logging.getLogger(__name__)
 
 NODE_GROUP = 0xFFFFFFFF  # in a frame: not for a group but for the node
 HOUSEKEEPING_S = 1.0
+BUSY_S = 2.0  # a group that did nothing for so long is quiet
+QUIET_TICKS = 4  # and is looked at only every so many ticks
 JOURNAL_FILES_CALM = 4  # with more files than this, groups that hold the oldest checkpoint first
 
 
@@ -105,6 +107,8 @@ class Host:
         self._woken: dict[RaftGroup, None] = {}  # in order: a set would not repeat itself
         self._turning = False
         self._unsynced: dict[RaftGroup, None] = {}
+        self._busy: dict[int, float] = {}  # group -> until when it is looked at in every tick
+        self._tick_count = 0
         self._beat_at = self._housekeeping_at = 0.0
         self._timer: Handle | None = None
         self.running = False  # between start and stop
@@ -180,6 +184,9 @@ class Host:
         while the group could come back."""
         one = self._replicas.pop(group_id)
         group = self.groups.pop(group_id)
+        self._busy.pop(group_id, None)
+        self._woken.pop(group, None)
+        self._unsynced.pop(group, None)
         if not group.stopped:
             group.stop(RefusedError(f"group {group_id} was dropped from this node"))
         one.close()
@@ -220,6 +227,7 @@ class Host:
 
     def wake(self, group: RaftGroup) -> None:
         self._woken[group] = None
+        self._is_busy(group.group_id)
         if not self._turning:
             self._turning = True
             self._scheduler.call_soon(self._turn)
@@ -261,7 +269,8 @@ class Host:
     def on_down(self, peer: str) -> None:
         logger.info("event=link_down peer=%s", peer)
         del self._beats[peer]
-        for one in self._replicas.values():
+        for group_id, one in self._replicas.items():
+            self._is_busy(group_id)  # an election may be due very soon
             one.group.link_down(peer)
             one.link(peer, up=False)
 
@@ -287,8 +296,9 @@ class Host:
             case Pull():
                 self._on_pull(peer, message)
             case Chunk():
-                for one in self._replicas.values():
+                for group_id, one in self._replicas.items():
                     if one.puller is not None:
+                        self._is_busy(group_id)
                         one.puller.on_chunk(message)
 
     def _on_pull(self, peer: str, message: Pull) -> None:
@@ -311,18 +321,28 @@ class Host:
             self._beat_at = now + self._timing.heartbeat_s * 0.9
             for peer in self._beats:
                 self._beat(peer)
-        for one in list(self._replicas.values()):
-            self._guarded(one.group, one.group.timer)
-            one.timer()
-            if self.failed is None and not one.group.stopped:
-                one.group.trim()  # followers may have caught up since the checkpoint
-                if one.checkpoint_due():
-                    one.checkpoint()
+        self._tick_count += 1
+        everyone = self._tick_count % QUIET_TICKS == 0
+        for group_id in list(self._replicas if everyone else self._busy):
+            self._mind(self._replicas[group_id])
+            if self._busy.get(group_id, now) < now:
+                del self._busy[group_id]
         if now >= self._housekeeping_at and self.failed is None:
             self._housekeeping_at = now + HOUSEKEEPING_S
             self._keep_house()
         if self.running:
             self._timer = self._scheduler.call_later(self._timing.heartbeat_s / 2, self._tick)
+
+    def _mind(self, one: Replica) -> None:
+        self._guarded(one.group, one.group.timer)
+        one.timer()
+        if self.failed is None and not one.group.stopped:
+            one.group.trim()  # followers may have caught up since the checkpoint
+            if one.checkpoint_due():
+                one.checkpoint()
+
+    def _is_busy(self, group_id: int) -> None:
+        self._busy[group_id] = self._clock.now_s() + BUSY_S
 
     def _beat(self, peer: str) -> None:
         table = tuple(
