@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lograft_replication import lease
 from lograft_replication.core import Core
-from lograft_replication.library import Member, Message
+from lograft_replication.library import Member, Message, member
 from lograft_replication.messages import Append, Appended, Entry, Offer, TimeoutNow
 from lograft_replication.progress import Progress
 
@@ -51,7 +51,7 @@ class Leader:
         core.library.connected.clear()
         for peer in others:
             if core.port.linked(peer):
-                core.library.connected.add(Member(peer))
+                core.library.connected.add(member(peer))
 
     def members_changed(self) -> None:
         core = self._core
@@ -60,7 +60,7 @@ class Leader:
         self._progress = {
             peer: self._progress.get(peer) or Progress(answered_at=now) for peer in members
         }
-        core.library.connected.intersection_update({Member(peer) for peer in members})
+        core.library.connected.intersection_update({member(peer) for peer in members})
         for peer in members:
             self._release(peer)
 
@@ -130,11 +130,11 @@ class Leader:
         progress.offered_at = -OFFER_S
         match = self.match(peer)
         # Nothing acknowledged yet in this term: guess that it has all; its answer corrects us.
-        self._core.library.next_index[Member(peer)] = (match or self._core.log.last_index) + 1
+        self._core.library.next_index[member(peer)] = (match or self._core.log.last_index) + 1
         self.ask(peer)
 
     def link_down(self, peer: str) -> None:
-        self._core.library.connected.discard(Member(peer))
+        self._core.library.connected.discard(member(peer))
 
     def ask(self, peer: str) -> None:
         """Find out where this follower stands."""
@@ -180,7 +180,7 @@ class Leader:
             self._core.library.replicate()
 
     def match(self, peer: str) -> int:
-        return self._core.library.match_index.get(Member(peer), 0)
+        return self._core.library.match_index.get(member(peer), 0)
 
     def library_appends(self, node: Member, message: Message) -> None:
         core = self._core
@@ -224,7 +224,7 @@ class Leader:
         progress = self._progress.get(sender)
         if message.term != core.term or progress is None:
             return  # an answer to an earlier leadership proves nothing now
-        library, node = core.library, Member(sender)
+        library, node = core.library, member(sender)
         now = core.clock.now_s()
         keep = 0
         if message.success:
@@ -260,9 +260,9 @@ class Leader:
         """Let the library send to this peer again: one message to find out where it stands, or as
         many as its window holds."""
         progress = self._progress[peer]
-        open_now = not progress.probing and self._window_open(Member(peer))
+        open_now = not progress.probing and self._window_open(member(peer))
         if self._core.port.linked(peer) and (progress.probe_wanted or open_now):
-            self._core.library.connected.add(Member(peer))
+            self._core.library.connected.add(member(peer))
 
     def _window_open(self, node: Member) -> bool:
         core = self._core

@@ -10,6 +10,7 @@ Time stands still for the library: every period in its configuration is NEVER_S,
 it depends on a clock, and a run is decided by its inputs alone.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -91,6 +92,12 @@ class Member(Node):  # type: ignore[misc]
         return self._hash
 
 
+@functools.cache
+def member(id: str) -> Member:
+    """The one object for a node id: look-ups then compare by identity. Node ids are few."""
+    return Member(id)
+
+
 class NoSnapshots:
     """In the place of the library's serializer: checkpoints travel by `bulk`, not by messages."""
 
@@ -142,7 +149,7 @@ class Library(SyncObj):  # type: ignore[misc]
             leaderFallbackTimeout=2 * NEVER_S,
             onStateChanged=lambda _old, _new: on_role(),
         )
-        super().__init__(Member(node), [], conf, nodeClass=Member, transport=Wire(send))
+        super().__init__(member(node), [], conf, nodeClass=Member, transport=Wire(send))
         self._SyncObj__serializer = NoSnapshots()
         self._SyncObj__raftLog = LogView(log, on_append, on_truncate, on_state)
         assert log.term >= log.last_term, (log.term, log.last_term)
@@ -192,8 +199,8 @@ class Library(SyncObj):  # type: ignore[misc]
     def set_members(self, voters: set[str], learners: set[str]) -> None:
         """Other voters and learners; both are sent entries, voters are counted."""
         # Sorted: the order of insertion is part of the order in which a set is walked.
-        self._SyncObj__otherNodes = {Member(name) for name in sorted(voters)}
-        self._SyncObj__readonlyNodes = {Member(name) for name in sorted(learners)}
+        self._SyncObj__otherNodes = {member(name) for name in sorted(voters)}
+        self._SyncObj__readonlyNodes = {member(name) for name in sorted(learners)}
         members = self._SyncObj__otherNodes | self._SyncObj__readonlyNodes
         for table in (self.next_index, self.match_index):
             for node in [node for node in table if node not in members]:
@@ -203,7 +210,7 @@ class Library(SyncObj):  # type: ignore[misc]
             self.match_index.setdefault(node, 0)
 
     def receive(self, sender: str, message: Message) -> None:
-        self._SyncObj__onMessageReceived(Member(sender), message)
+        self._SyncObj__onMessageReceived(member(sender), message)
 
     def campaign(self) -> None:
         """Begin an election: a new term, our own vote, and requests to every voter."""
