@@ -37,9 +37,9 @@ class Authority:
         folder.mkdir()
         key = ec.generate_private_key(ec.SECP256R1())
         name = _name("test authority")
-        builder = _builder(name, name, key).add_extension(
-            x509.BasicConstraints(ca=True, path_length=None), critical=True
-        )
+        builder = _builder(name, name, key, issuer_key=key)
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        builder = builder.add_extension(_SIGNS, critical=True)
         made = cls(folder, key, builder.sign(key, hashes.SHA256()))
         made.file.write_bytes(made.certificate.public_bytes(serialization.Encoding.PEM))
         return made
@@ -47,7 +47,8 @@ class Authority:
     def issue(self, name: str) -> Path:
         """Key and certificate of one node in one file."""
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(_name(name), self.certificate.subject, key).add_extension(
+        issuer = self.certificate.subject
+        builder = _builder(_name(name), issuer, key, issuer_key=self.key).add_extension(
             x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
             critical=False,
         )
@@ -73,10 +74,29 @@ def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
+_SIGNS = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    *,
+    issuer_key: ec.EllipticCurvePrivateKey,
 ) -> x509.CertificateBuilder:
+    """With the key identifiers that Python 3.13 and later insist on."""
     now = datetime.datetime.now(datetime.UTC)
+    authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -85,6 +105,8 @@ def _builder(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(authority, critical=False)
     )
 
 
