@@ -62,10 +62,10 @@ sim: build  ## simulated clusters: SEED=7 replays one, SEEDS=5000 runs many (FIR
 fuzz: build  ## damaged and random bytes against every parser, FUZZ_SECONDS=20 for each
 	@for fuzz in tests/fuzz/fuzz_*.py; do $(BIN)/python "$$fuzz" --seconds $(FUZZ_SECONDS) || exit 1; done
 
-slow: build  ## what takes long: slow tests, 1000 seeds, ten minutes of fuzzing per parser
+slow: build  ## what takes long: slow tests, 1000 seeds, five minutes of fuzzing per parser
 	$(BIN)/pytest -q -m slow $(TESTS)
 	$(MAKE) sim SEEDS=1000
-	$(MAKE) fuzz FUZZ_SECONDS=600
+	$(MAKE) fuzz FUZZ_SECONDS=300
 
 bench: build  ## every benchmark; each adds a line to bench/results
 	@for bench in bench/bench_*.py; do echo "$$bench"; $(BIN)/python "$$bench" --record || exit 1; done
