@@ -19,14 +19,16 @@ FIXED_BYTES = record.FRAME_HEADER_BYTES + 28  # frame header and fixed part of a
 
 
 def fold(frames: bytes, codec: Codec, limits: LogLimits) -> bytes:
-    """One compressed frame of plain frames, or the frames themselves where that is smaller."""
+    """One compressed frame of plain frames, or the frames themselves where that is smaller or the
+    one frame would be too large."""
     if codec is Codec.NONE or not frames or len(frames) > limits.plain_bytes_max:
         return frames
-    span = record.scan(frames, 0, len(frames), offset_min=0, payload_max=limits.payload_bytes_max)
+    span = record.scan(frames, 0, len(frames), offset_min=0, payload_max=record.PAYLOAD_BYTES_LIMIT)
     assert span.fault == 0, record.FAULTS[span.fault]
     assert span.batch_count == 0, "a batch inside a batch"
     packed = _compress(frames, codec)
-    if len(packed) + FIXED_BYTES >= len(frames):
+    payload_bytes = len(packed) + FIXED_BYTES - record.FRAME_HEADER_BYTES
+    if len(packed) + FIXED_BYTES >= len(frames) or payload_bytes > limits.payload_bytes_max:
         return frames
     return record.wrap(
         packed,
@@ -51,7 +53,7 @@ def unfold(frames: Buffer, limits: LogLimits, *, path: str = "", position: int =
             parts.append(view[plain_from:start])
         plain_from = start + size
         inner = _unpack(view[start + FIXED_BYTES : start + size], attributes, plain_bytes, limits)
-        if not _fits(inner, count=count, first=first, last=last, limits=limits):
+        if not _fits(inner, count=count, first=first, last=last):
             raise DamagedError(
                 f"{path}: compressed batch of offset {first} at {position + start} does not unfold",
                 path=path,
@@ -65,8 +67,9 @@ def unfold(frames: Buffer, limits: LogLimits, *, path: str = "", position: int =
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _fits(inner: bytes, *, count: int, first: int, last: int, limits: LogLimits) -> bool:
-    span = record.scan(inner, 0, len(inner), offset_min=first, payload_max=limits.payload_bytes_max)
+def _fits(inner: bytes, *, count: int, first: int, last: int) -> bool:
+    payload_max = record.PAYLOAD_BYTES_LIMIT
+    span = record.scan(inner, 0, len(inner), offset_min=first, payload_max=payload_max)
     if span.fault or span.batch_count or span.record_count != count or not count:
         return False
     return (span.offset_first, span.offset_last) == (first, last)

@@ -10,13 +10,20 @@ from lograft_log import compression, layout
 from lograft_log.env import Disk
 from lograft_log.hot import record
 from lograft_log.settings import Codec, LogLimits
-from lograft_wire.errors import StorageError
+from lograft_wire.errors import DamagedError, StorageError
 
 BODY_BYTES_MAX = 60  # of a body that are shown
 
 
 def lines(disk: Disk, path: str, *, limits: LogLimits | None = None) -> Iterator[str]:
     """Lines for one file. Damage is a line, not an error; a foreign file is an error."""
+    try:
+        yield from _lines(disk, path, limits or LogLimits())
+    except DamagedError as error:
+        yield f"file {path} BAD {error}"
+
+
+def _lines(disk: Disk, path: str, limits: LogLimits) -> Iterator[str]:
     parsed = layout.parse_name(path.rpartition("/")[2])
     if parsed is None:
         raise StorageError(f"{path}: not the name of a segment's file", path=path)
@@ -35,7 +42,7 @@ def lines(disk: Disk, path: str, *, limits: LogLimits | None = None) -> Iterator
         case layout.HASHINDEX:
             yield from _hashes(data, path)
         case _:
-            yield from _log(data, path, limits or LogLimits())
+            yield from _log(data, path, limits)
 
 
 def _header(data: memoryview, magic: bytes, path: str) -> Iterator[str]:
@@ -56,7 +63,7 @@ def _log(data: memoryview, path: str, limits: LogLimits) -> Iterator[str]:
             position,
             len(data),
             offset_min=offset_min,
-            payload_max=limits.payload_bytes_max,
+            payload_max=record.PAYLOAD_BYTES_LIMIT,
             bytes_max=1,
         )
         if not span.frame_count:

@@ -10,7 +10,7 @@ from typing_extensions import Buffer
 from lograft_log import layout
 from lograft_log.env import Disk
 
-_ALL = (
+ENDINGS = (
     layout.LOG,
     layout.DAMAGED,
     layout.INDEX,
@@ -63,7 +63,7 @@ def move_aside(disk: Disk, folder: str, base_offset: int) -> None:
 
 def remove(disk: Disk, folder: str, base_offset: int, *, keep: tuple[str, ...] = ()) -> None:
     """The .log goes first: without it the others are garbage that opening sweeps away."""
-    for ending in _ALL:
+    for ending in ENDINGS:
         if ending not in keep:
             remove_ending(disk, folder, base_offset, ending)
 

@@ -47,19 +47,24 @@ class IndexFile:
 
     def __init__(self, disk: Disk, folder: str, header: layout.FileHeader, form: Form) -> None:
         self.path = f"{folder}/{layout.name(header.base_offset, form.ending)}"
+        self._disk = disk
         self._form = form
         self._header = header.encode()
         self._file: File = disk.open(self.path, create=True)
         self._view = memoryview(b"")  # entries mapped so far
         self.count = 0  # entries in the file; the readers' limit
         self.fresh = False  # it was missing, or held something else than entries of this .log
-        size = self._file.size()
-        if size and _belongs(self._file, header, form):
-            self.count = (size - layout.FILE_HEADER_BYTES) // form.entry_bytes
-            return
-        self.fresh = True
-        self._file.truncate(0)
-        self._file.write_at(0, [self._header])
+        try:
+            size = self._file.size()
+            if size and _belongs(self._file, header, form):
+                self.count = (size - layout.FILE_HEADER_BYTES) // form.entry_bytes
+                return
+            self.fresh = True
+            self._file.truncate(0)
+            self._file.write_at(0, [self._header])
+        except BaseException:
+            self._file.close()
+            raise
 
     def append(self, entries: bytes) -> None:
         assert len(entries) % self._form.entry_bytes == 0, len(entries)
@@ -72,10 +77,7 @@ class IndexFile:
         wanted = self.count * self._form.entry_bytes
         view = self._view
         if len(view) < wanted:
-            whole = self._file.map(layout.FILE_HEADER_BYTES + wanted)
-            if whole[: layout.FILE_HEADER_BYTES] != self._header:
-                raise damage.ChangedError(self.path)  # closed by the writer in this moment
-            view = self._view = whole[layout.FILE_HEADER_BYTES :]
+            view = self._view = self._map(wanted)
         return view[:wanted]
 
     def cut(self, count: int) -> bool:
@@ -88,6 +90,19 @@ class IndexFile:
         self._file.truncate(self._end())
         self._file.sync()
         return True
+
+    def _map(self, wanted: int) -> memoryview:
+        """Through a handle of its own: the writer may close the other one at any moment."""
+        try:
+            file = self._disk.open(self.path, writable=False)
+        except FileNotFoundError as error:
+            raise damage.ChangedError(self.path) from error
+        try:
+            if file.read_at(0, layout.FILE_HEADER_BYTES) != self._header:
+                raise damage.ChangedError(self.path)
+            return file.map(layout.FILE_HEADER_BYTES + wanted)[layout.FILE_HEADER_BYTES :]
+        finally:
+            file.close()
 
     def sync(self) -> None:
         self._file.sync()

@@ -6,7 +6,8 @@ they use `reading`, on immutable snapshots. Nothing here waits for the disk exce
 and archiving decide elsewhere and act through `maintenance`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from typing_extensions import Buffer
 
@@ -19,7 +20,7 @@ from lograft_log.reading import Reading
 from lograft_log.segment import START, Segment, State
 from lograft_log.settings import Codec, LogSettings
 from lograft_log.sync import SyncWork, seal_of
-from lograft_wire.errors import RefusedError, StorageError
+from lograft_wire.errors import DamagedError, RefusedError, StorageError
 
 
 def open_log(
@@ -39,15 +40,20 @@ def open_log(
         recovered = recovery.recover(disk, folder, settings, durable)
         if durable is not None:
             base_offset = max(base_offset, durable.next_offset)
-        return Log(
-            disk=disk,
-            clock=clock,
-            folder=folder,
-            settings=settings,
-            recovered=recovered,
-            first_offset=durable.first_offset if durable else 0,
-            next_offset=base_offset,
-        )
+        try:
+            return Log(
+                disk=disk,
+                clock=clock,
+                folder=folder,
+                settings=settings,
+                recovered=recovered,
+                first_offset=durable.first_offset if durable else 0,
+                next_offset=base_offset,
+            )
+        except BaseException:
+            for opened in recovered.writers:
+                opened.close()
+            raise
 
 
 class Log(Reading):
@@ -80,9 +86,13 @@ class Log(Reading):
             segments = (*segments, self._writer.segment)
         start = max(first_offset, segments[0].base_offset)
         self._replace_segments(segments, first_offset=start, cut_count=0)
-        if self.next_offset < next_offset:
-            self._begin(next_offset)  # what a checkpoint promised is missing; go on behind it
-        self.trim(start)
+        try:
+            if self.next_offset < next_offset:
+                self._begin(next_offset)  # what a checkpoint promised is missing; go on behind it
+            self.trim(start)
+        except BaseException:
+            self._writer.close()
+            raise
 
     def __repr__(self) -> str:
         return (
@@ -116,6 +126,7 @@ class Log(Reading):
 
     def roll(self) -> None:
         """Begin a new segment. The old one is sealed by the next sync."""
+        self._check_open()
         if self._writer.segment.length > START:
             self._begin(self.next_offset)
 
@@ -156,26 +167,26 @@ class Log(Reading):
     def truncate(self, offset: int) -> None:
         """Records at and above `offset` are gone, durably when this returns. Whoever keeps
         positions that reach further writes down their `below(offset)` first."""
+        self._check_open()
         if offset >= self.next_offset:
             return
         assert offset >= self.first_offset, (offset, self.first_offset)
         self.sync()
         number = self.snapshot().number_of(offset)
         segments = self.segments()
-        with damage.guard(self.folder):
+        kept, dropped = segments[: number + 1], segments[number + 1 :]
+        with self.changing():
+            self._writer.retire()
+            # Readers are told before the files go: none looks for a name that is not there.
+            self._replace_end(kept)
             self._writer.close()
-            self._writer = rewrite.cut(
-                segments[number], dropped=segments[number + 1 :], offset=offset, clock=self.clock
-            )
-        kept = segments[:number]
-        if self._writer.segment.base_offset != segments[number].base_offset:
-            kept = segments[: number + 1]  # that one is quarantined and stays as it is
-        self._live_terms = None
-        self._replace_segments(
-            (*kept, self._writer.segment),
-            first_offset=self.first_offset,
-            cut_count=self._cut_count + 1,
-        )
+            self._writer = rewrite.cut(kept[-1], dropped=dropped, offset=offset, clock=self.clock)
+            if self._writer.segment.base_offset == kept[-1].base_offset:
+                kept = kept[:-1]  # else it is quarantined and stays as it is
+            self._replace_end((*kept, self._writer.segment))
+            self.disk.sync_folder(self.folder)
+        if self.next_offset < self.first_offset:  # what was trimmed ended in a gap
+            self._begin(self.first_offset)
 
     def replace_segment(self, old: Segment, new: Segment) -> None:
         """Take over a sealed segment whose rewritten files are in place."""
@@ -252,7 +263,7 @@ class Log(Reading):
                 held.synced_bytes = position.log_bytes
                 held.synced_next_offset = position.next_offset
         for held in work.sealing:
-            held.segment.sealed = True
+            held.segment.sealed = held.segment.damage is None
         for held in list(self._sealing):
             if held.segment.sealed or held.segment.state is State.QUARANTINED:
                 self._sealing.remove(held)
@@ -264,19 +275,33 @@ class Log(Reading):
         self._syncing = None
         self._failed = error
 
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Where the disk refuses in the middle of a change, nobody knows how much of it was done:
+        this log takes nothing more. Opening it again finds out."""
+        try:
+            with damage.guard(self.folder):
+                yield
+        except StorageError as error:
+            self._failed = error
+            raise
+
     def close(self) -> None:
         """Sync, write down how far the active segment goes, and close all files."""
         assert self._syncing is None, "close during a sync"
-        with damage.guard(self.folder):
+        try:
             if self._failed is None:
-                self._close_cleanly()
+                with self.changing():
+                    self._close_cleanly()
+        finally:
             self._closing += [*self._sealing, self._writer]
             self._sealing = []
             self._close_let_go()
-        self._failed = self._failed or StorageError(f"{self.folder}: closed", path=self.folder)
-        self._finder = None
-        for segment in self.segments():
-            segment.drop_views()
+            self._failed = self._failed or StorageError(f"{self.folder}: closed", path=self.folder)
+            self._finder = None
+            for segment in (*self.segments(), *list(self._views)):
+                segment.drop_views()
+            self._views.clear()
 
     def _close_cleanly(self) -> None:
         self._writer.flush_indexes()
@@ -323,11 +348,8 @@ class Log(Reading):
             data = memoryview(compression.fold(bytes(data), codec, self._limits))
         if self._must_roll(len(data)):
             self._begin(next_offset)
-        try:
+        with self.changing():
             self._writer.append(data, span)
-        except OSError as error:
-            path = self._writer.segment.path
-            raise StorageError(f"{path}: {error}", path=path) from error
         return span.offset_first, span.offset_last + 1
 
     def _checked(self, frames: Buffer, *, offset_from: int, verify: bool) -> record.Span:
@@ -344,7 +366,16 @@ class Log(Reading):
         )
         if span.fault:
             raise RefusedError(f"frame at {span.end}: {record.FAULTS[span.fault]}")
+        if verify and span.batch_count:
+            self._check_batches(frames)
         return span
+
+    def _check_batches(self, frames: Buffer) -> None:
+        """A batch that does not unfold would be stored and never be readable."""
+        try:
+            compression.unfold(frames, self._limits)
+        except DamagedError as error:
+            raise RefusedError(str(error)) from error
 
     def _must_roll(self, size: int) -> bool:
         segment = self._writer.segment
@@ -373,9 +404,10 @@ class Log(Reading):
     def _begin(self, offset: int) -> None:
         """Retire the active segment and go on in a new one."""
         old = self._writer
-        with damage.guard(self.folder):
+        with self.changing():
+            old.flush_indexes()
             created = self._create(offset, old.segment.next_offset)
-            old.retire()
+        old.retire()
         self._sealing.append(old)
         self._writer = created
         self._live_terms = None
@@ -383,6 +415,12 @@ class Log(Reading):
             (*self.segments(), created.segment),
             first_offset=self.first_offset,
             cut_count=self._cut_count,
+        )
+
+    def _replace_end(self, segments: tuple[Segment, ...]) -> None:
+        self._live_terms = None
+        self._replace_segments(
+            segments, first_offset=self.first_offset, cut_count=self._cut_count + 1
         )
 
     def _create(self, offset: int, previous_next_offset: int) -> writer.SegmentWriter:

@@ -4,6 +4,7 @@ Rewriting a segment is slow, so it comes in two halves: a CompactionWork or Arch
 slow one, in any thread, on sealed segments alone; `adopt` does the quick one, on the writer's.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -49,6 +50,22 @@ class CompactionWork:
     tombstones_before_ms: int
 
     def __call__(self) -> list[rewrite.Rewritten]:
+        result: list[rewrite.Rewritten] = []
+        with damage.guard(self.segments[0].folder if self.segments else ""):
+            try:
+                self._rewrite(result)
+            except damage.ChangedError:  # trimmed or cut meanwhile; the next pass sees what is left
+                for one in result:
+                    rewrite.discard(one)
+                return []
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    for one in result:
+                        rewrite.discard(one)
+                raise
+        return result
+
+    def _rewrite(self, result: list[rewrite.Rewritten]) -> None:
         latest = compaction.LatestKeys(self.limits)
         for segment in self.segments:
             for item in _records(segment):
@@ -59,13 +76,10 @@ class CompactionWork:
                 item, latest.offsets, tombstones_before_ms=self.tombstones_before_ms
             )
 
-        result = []
-        with damage.guard(self.segments[0].folder if self.segments else ""):
-            for segment in self.segments:
-                if segment.base_offset in self.targets and not all(map(keep, _records(segment))):
-                    codec = segment.settings.codec
-                    result.append(rewrite.prepare(segment, keep=keep, codec=codec, archived=False))
-        return result
+        for segment in self.segments:
+            if segment.base_offset in self.targets and not all(map(keep, _records(segment))):
+                codec = segment.settings.codec
+                result.append(rewrite.prepare(segment, keep=keep, codec=codec, archived=False))
 
 
 def pending_compaction(
@@ -98,9 +112,13 @@ class ArchiveWork:
 
     def __call__(self) -> list[rewrite.Rewritten]:
         with damage.guard(self.segment.path):
-            return [
-                rewrite.prepare(self.segment, keep=lambda _: True, codec=self.codec, archived=True)
-            ]
+            try:
+                done = rewrite.prepare(
+                    self.segment, keep=lambda _: True, codec=self.codec, archived=True
+                )
+            except damage.ChangedError:  # it is gone
+                return []
+            return [done]
 
 
 def pending_archive(log: Log, base_offset: int, codec: Codec) -> ArchiveWork:
@@ -126,12 +144,19 @@ def archived(log: Log) -> list[Segment]:
 def adopt(log: Log, rewritten: Sequence[rewrite.Rewritten]) -> list[int]:
     """Put rewritten segments in the place of the old ones; returns their base offsets. Those that
     were trimmed, cut or replaced meanwhile are discarded."""
-    result = []
-    with damage.guard(log.folder):
+    result: list[int] = []
+    all_adopted = True
+    with log.changing():
         for one in rewritten:
-            if one.old not in log.segments() or one.old.damage is not None:
+            replaced = one.old not in log.segments() or one.old.damage is not None
+            # Without its tombstone a deleted record would be back, were it still there: so a
+            # tombstone goes after what it deletes, and never before the disk has forgotten that.
+            if replaced or (one.drops_tombstones and not all_adopted):
                 rewrite.discard(one)
+                all_adopted = False
                 continue
+            if one.drops_tombstones:
+                log.disk.sync_folder(log.folder)
             # Readers of the new one use its map until the names are right.
             log.replace_segment(one.old, one.new)
             rewrite.put_in_place(one)

@@ -14,12 +14,13 @@ from lograft_log import damage, layout
 from lograft_log.chunk import Chunk, empty
 from lograft_log.hot import record, search
 from lograft_log.segment import START, Segment, State
-from lograft_log.settings import Term
+from lograft_log.settings import LogLimits, Term
 from lograft_wire.errors import RefusedError, StorageError
 
 # How often a reader looks again when a file is being replaced under it; each look opens files, so
 # the writer, which only has to store a new list, is done long before.
 ATTEMPTS_MAX = 1000
+TAIL_BYTES = 1 << 16  # read at a time when the newest records are asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ def find(snapshot: Snapshot, offset: int) -> tuple[int, int]:
 
 
 def read(snapshot: Snapshot, offset: int, bytes_max: int) -> Chunk:
+    check_offset(snapshot, offset)
     number, position = find(snapshot, offset)
     for segment in snapshot.segments[number:]:
         check_sound(segment)
@@ -71,9 +73,14 @@ def read(snapshot: Snapshot, offset: int, bytes_max: int) -> Chunk:
     return empty(offset)
 
 
-def read_backward(snapshot: Snapshot, offset_end: int, bytes_max: int) -> Chunk:
-    """The last frames that begin below `offset_end`, about `bytes_max` of them, in log order. A
-    compressed batch among them may reach beyond it."""
+def read_backward(snapshot: Snapshot, offset_end: int | None, bytes_max: int) -> Chunk:
+    """The last frames that begin below `offset_end` (the tail by default), about `bytes_max` of
+    them, in log order. A compressed batch among them may reach beyond it."""
+    if offset_end is None:
+        offset_end = snapshot.next_offset
+    else:
+        offset_end = max(offset_end, snapshot.first_offset)
+        check_offset(snapshot, offset_end)
     for segment in reversed(snapshot.segments[: snapshot.number_of(offset_end) + 1]):
         check_sound(segment)
         if segment.base_offset >= offset_end or segment.length == START:
@@ -86,9 +93,23 @@ def read_backward(snapshot: Snapshot, offset_end: int, bytes_max: int) -> Chunk:
     return empty(snapshot.first_offset)
 
 
+def tail(snapshot: Snapshot, count: int, limits: LogLimits) -> list[record.Record]:
+    """The newest records, newest first."""
+    result: list[record.Record] = []
+    end = snapshot.next_offset
+    while len(result) < count and end > snapshot.first_offset:
+        chunk = read_backward(snapshot, end, TAIL_BYTES)
+        if not chunk.record_count:
+            break
+        items = chunk.records(snapshot.first_offset, limits)
+        result += [item for item in reversed(items) if item.offset < end]
+        end = chunk.offset_first
+    return result[:count]
+
+
 def _last_of(segment: Segment, offset_end: int, bytes_max: int, first_offset: int) -> Chunk | None:
     end = _position_of(segment, offset_end)
-    start = _entry_before(segment, max(START, end - bytes_max), end)
+    start = _entry_before(segment, max(START, end - max(bytes_max, 1)), end)
     if start == end:
         return None
     # The frames from an index entry up to `end`: one pass, bounded by construction.
@@ -192,7 +213,8 @@ class Reader:
         return f"Reader(offset={self.offset})"
 
     def next(self, bytes_max: int) -> Chunk:
-        """The next verified frames; empty at the end of the log, for now."""
+        """The next verified frames; empty at the end of the log, for now. After a QuarantinedError
+        one may set `offset` to its `offset_next` and go on."""
         for _ in range(ATTEMPTS_MAX):
             snapshot = self._log.snapshot()
             if snapshot.cut_count != self._cut_count:
@@ -202,6 +224,9 @@ class Reader:
                 return self._next(snapshot, bytes_max)
             except damage.ChangedError:
                 self._segment = None
+            except damage.QuarantinedError:
+                self._segment = None
+                raise
         raise StorageError(f"offset {self.offset}: a segment's file is gone")
 
     def _next(self, snapshot: Snapshot, bytes_max: int) -> Chunk:

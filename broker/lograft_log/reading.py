@@ -13,9 +13,9 @@ from lograft_log import damage, index, reader, secondary
 from lograft_log.chunk import Chunk
 from lograft_log.hot import search
 from lograft_log.hot.record import Record
-from lograft_log.segment import START, Segment, State
+from lograft_log.segment import PAYLOAD_MAX, START, Segment, State
 from lograft_log.settings import LogSettings
-from lograft_wire.errors import StorageError
+from lograft_wire.errors import RefusedError, StorageError
 
 _Result = TypeVar("_Result")
 
@@ -27,7 +27,7 @@ class Reading:
         self._limits = settings.limits
         self._snapshot = reader.make_snapshot((), 0, 0)  # replaced, never changed
         self._views: OrderedDict[Segment, None] = OrderedDict()  # mapped, least used first
-        self._finder: search.Finder | None = None
+        self._finder: tuple[reader.Snapshot, search.Finder] | None = None  # good for that alone
         self._live_terms: secondary.LiveTerms | None = None
 
     @property
@@ -53,7 +53,7 @@ class Reading:
 
     def index_health(self) -> index.IndexHealth:
         """Of all readable segments together."""
-        parts = [s.health() for s in self._snapshot.segments if s.damage is None]
+        parts = self._look(None, _healths)
         return index.IndexHealth(
             entry_count=sum(part.entry_count for part in parts),
             index_bytes=sum(part.index_bytes for part in parts),
@@ -74,44 +74,55 @@ class Reading:
     def get(self, offset: int) -> Record | None:
         """The record of exactly this offset; None when there is none (a gap, or outside)."""
         finder = self._finder
-        if finder is not None and offset >= self._snapshot.first_offset:
-            found = finder.get(offset)
+        snapshot = self._snapshot
+        if finder is not None and finder[0] is snapshot:
+            if not snapshot.first_offset <= offset < snapshot.next_offset:
+                return None
+            found = finder[1].get(offset)
             if found is not None:
                 return found
         return self._get_carefully(offset)
 
-    def read_backward(self, offset_end: int | None = None, *, bytes_max: int = 65536) -> Chunk:
+    def read_backward(
+        self, offset_end: int | None = None, *, bytes_max: int = reader.TAIL_BYTES
+    ) -> Chunk:
         """The frames before `offset_end` (the tail by default), about so many bytes of them, in
         log order. Go on with the chunk's `offset_first`; it is empty at the log's start."""
-        end = self.next_offset if offset_end is None else max(offset_end, self.first_offset)
-        return self._look(end, lambda snapshot: reader.read_backward(snapshot, end, bytes_max))
+        return self._look(
+            offset_end, lambda snapshot: reader.read_backward(snapshot, offset_end, bytes_max)
+        )
 
     def tail(self, count: int) -> list[Record]:
         """The newest records, newest first."""
-        result: list[Record] = []
-        end = self.next_offset
-        while len(result) < count and end > self.first_offset:
-            chunk = self.read_backward(end)
-            if not chunk.record_count:
-                break
-            items = chunk.records(self.first_offset, self._limits)
-            result += [item for item in reversed(items) if item.offset < end]
-            end = chunk.offset_first
-        return result[:count]
+        return self._look(None, lambda snapshot: reader.tail(snapshot, count, self._limits))
 
     def offset_at(self, timestamp_ms: int) -> int:
         """The first offset whose record is not older; `next_offset` if there is none."""
-        return self._look(
-            self.first_offset, lambda snapshot: reader.offset_at(snapshot, timestamp_ms)
-        )
+        return self._look(None, lambda snapshot: reader.offset_at(snapshot, max(timestamp_ms, 0)))
 
     def lookup(self, value: bytes) -> Iterator[Record]:
-        """Records whose term (`settings.term`) equals `value`, oldest first."""
+        """Records whose term (`settings.term`) equals `value`, oldest first. Quarantined segments
+        are passed over; what is trimmed meanwhile may be missing."""
+        offset = -1  # no record below is yielded again
+        for _ in range(reader.ATTEMPTS_MAX):
+            snapshot = self._snapshot
+            try:
+                with damage.guard(self.folder):
+                    for item in self._lookup(snapshot, value, max(offset, snapshot.first_offset)):
+                        offset = item.offset + 1
+                        yield item
+                return
+            except damage.ChangedError:
+                continue
+        raise StorageError(f"{self.folder}: a segment's file is gone", path=self.folder)
+
+    def _lookup(
+        self, snapshot: reader.Snapshot, value: bytes, offset_from: int
+    ) -> Iterator[Record]:
         term = self.settings.term
         assert term is not None, "the log has no secondary index"
-        snapshot = self._snapshot
         for segment in snapshot.segments:
-            if segment.damage is not None or segment.next_offset <= snapshot.first_offset:
+            if segment.damage is not None or segment.next_offset <= offset_from:
                 continue
             if segment.state is State.ACTIVE:
                 live = self._live_terms
@@ -120,19 +131,21 @@ class Reading:
                 positions = live.positions(value)
             else:
                 positions = secondary.positions(secondary.entries_of(segment, term), value)
-            yield from reader.matches(segment, positions, term, value, snapshot.first_offset)
+            yield from reader.matches(segment, positions, term, value, offset_from)
 
-    def _look(self, offset: int, look: Callable[[reader.Snapshot], _Result]) -> _Result:
-        """Look in the present snapshot; again when a file was replaced under it."""
+    def _look(self, offset: int | None, look: Callable[[reader.Snapshot], _Result]) -> _Result:
+        """Look in the present snapshot; again when a file was replaced under it. `offset`, if
+        there is one, says which segment is used most."""
         for _ in range(reader.ATTEMPTS_MAX):
             snapshot = self._snapshot
-            reader.check_offset(snapshot, offset)
             try:
                 result = look(snapshot)
             except damage.ChangedError:
                 continue
             except OSError as error:
                 raise StorageError(f"{self.folder}: {error}", path=self.folder) from error
+            if offset is None:
+                return result
             used = snapshot.segments[snapshot.number_of(offset)]
             if used.state is State.ARCHIVED:
                 used.drop_views()  # rarely read, and meant to cost nothing
@@ -153,8 +166,12 @@ class Reading:
     def _get_carefully(self, offset: int) -> Record | None:
         if not self.first_offset <= offset < self.next_offset:
             return None
-        chunk = self.read(offset, bytes_max=1)
-        self._cover(offset)
+        try:
+            chunk = self.read(offset, bytes_max=1)
+        except RefusedError:  # trimmed or cut in this moment
+            return None
+        with contextlib.suppress(damage.ChangedError, StorageError, OSError):
+            self._cover(offset)  # only to be quicker the next time
         for item in chunk.records(offset, self._limits):
             return item if item.offset == offset else None
         return None
@@ -166,11 +183,12 @@ class Reading:
         if part is None or offset >= part[1]:
             return
         parts = [s.part() for s in snapshot.segments if s.state is not State.ARCHIVED]
-        self._finder = search.Finder(
+        finder = search.Finder(
             [part for part in parts if part is not None],
             log_start=START,
-            payload_max=self._limits.payload_bytes_max,
+            payload_max=PAYLOAD_MAX,
         )
+        self._finder = snapshot, finder
 
     def _replace_segments(
         self, segments: tuple[Segment, ...], *, first_offset: int, cut_count: int
@@ -183,3 +201,13 @@ class Reading:
         for segment in list(self._views):
             if segment not in kept:
                 self._views.pop(segment, None)  # its views live as long as somebody reads them
+
+
+def _healths(snapshot: reader.Snapshot) -> list[index.IndexHealth]:
+    """Of each segment that is sound; looking may show that one is not."""
+    parts = []
+    for segment in snapshot.segments:
+        if segment.damage is None:
+            with contextlib.suppress(damage.QuarantinedError):
+                parts.append(segment.health())
+    return parts

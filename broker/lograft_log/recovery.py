@@ -15,7 +15,7 @@ from lograft_log import damage, files, index, layout, resume, writer
 from lograft_log.env import Disk, File
 from lograft_log.hot import record
 from lograft_log.positions import Positions, SegmentPosition
-from lograft_log.segment import START, Segment, State
+from lograft_log.segment import PAYLOAD_MAX, START, Segment, State
 from lograft_log.settings import LogSettings
 from lograft_wire.errors import DamagedError, StorageError
 
@@ -66,7 +66,12 @@ class _Scan:
 
 
 def recover(disk: Disk, folder: str, settings: LogSettings, durable: Positions | None) -> Recovered:
-    return _Recovery(disk, folder, settings, durable).run()
+    recovery = _Recovery(disk, folder, settings, durable)
+    try:
+        return recovery.run()
+    except BaseException:
+        recovery.close()
+        raise
 
 
 class _Recovery:
@@ -91,12 +96,17 @@ class _Recovery:
             whole = item.sealed or item.base_offset < durable_below
             if not self._open(item, whole=whole, behind=found[number + 1 :]):
                 break
-        self._note_missing(1 << 64)
+        self._note_missing(1 << 64, all_lost=not self._result.segments)
         segments = self._result.segments
         for segment, following in itertools.pairwise(segments):
             if segment.state is State.QUARANTINED:
                 segment.next_offset = following.base_offset
         return self._result
+
+    def close(self) -> None:
+        """Given up: nothing stays open."""
+        for opened in self._result.writers:
+            opened.close()
 
     def _sweep(self) -> list[_Found]:
         """Remove what a crash left half done; group the rest by base offset."""
@@ -133,7 +143,7 @@ class _Recovery:
         path = f"{self._folder}/{layout.name(item.base_offset, layout.LOG)}"
         file = self._disk.open(path)
         try:
-            header = self._header(file, item)
+            header = self._header(file, item, whole=whole)
             seal = item.seal if item.seal and _seals(item.seal, header) else None
             if seal is not None and seal.sealed:
                 self._add_sealed(header, seal, file)
@@ -157,10 +167,17 @@ class _Recovery:
             file.close()
             raise
 
-    def _header(self, file: File, item: _Found) -> layout.FileHeader:
-        header = layout.decode_header(
-            file.read_at(0, START), magic=layout.MAGIC_LOG, path=file.path
-        )
+    def _header(self, file: File, item: _Found, *, whole: bool) -> layout.FileHeader:
+        data = file.read_at(0, START)
+        try:
+            header = layout.decode_header(data, magic=layout.MAGIC_LOG, path=file.path)
+        except DamagedError:
+            raise
+        except StorageError as error:
+            known = whole or self._durable(item, item.seal).log_bytes
+            if known and not layout.intact(data):  # it was ours, whatever its first bytes say
+                raise DamagedError(str(error), path=file.path, position=0) from error
+            raise
         if header.base_offset != item.base_offset:
             raise StorageError(
                 f"{file.path}: holds base offset {header.base_offset}", path=file.path
@@ -224,13 +241,13 @@ class _Recovery:
             entries = resume.feed(
                 view, scan.resume, offsets, times, log_end=scan.end, settings=self._settings
             )
+            del view  # never touched again: the file may get shorter now
+            self._cut(file, scan.end, size)
         except BaseException:
             times.close()
             if offsets is not None:
                 offsets.close()
             raise
-        del view  # never touched again: the file may get shorter now
-        self._cut(file, scan.end, size)
         segment = self._segment(
             header, length=scan.end, next_offset=scan.next_offset, state=State.ACTIVE
         )
@@ -261,11 +278,11 @@ class _Recovery:
         """Verify from a little before the durable end on: from where the indexes must go on."""
         base_offset = durable.base_offset
         durable_bytes = max(durable.log_bytes, START)
-        payload_max = self._settings.limits.payload_bytes_max
         start = resume_from.position
         below = record.scan(
-            view, start, durable_bytes, offset_min=base_offset, payload_max=payload_max
+            view, start, durable_bytes, offset_min=base_offset, payload_max=PAYLOAD_MAX
         )
+        self._check_format(below, path)
         if below.fault and start != START:
             # Before the log is blamed: it may be an index that is intact in itself but wrong.
             return self._scan(view, durable, resume.NOTHING, path=path)
@@ -284,14 +301,24 @@ class _Recovery:
                 position=durable_bytes,
             )
         above = record.scan(
-            view, durable_bytes, len(view), offset_min=next_offset, payload_max=payload_max
+            view, durable_bytes, len(view), offset_min=next_offset, payload_max=PAYLOAD_MAX
         )
+        self._check_format(above, path)
         self._report.scanned_bytes += above.end - start
         if above.frame_count:
             next_offset = above.offset_last + 1
         # Offsets that compaction dropped at the end of a sealed segment stay used.
         next_offset = max(next_offset, durable.next_offset)
         return _Scan(end=above.end, next_offset=next_offset, resume=resume_from)
+
+    def _check_format(self, span: record.Span, path: str) -> None:
+        """What a newer program wrote is not cut by an older one."""
+        if span.fault == record.UNKNOWN_FORMAT:
+            raise StorageError(
+                f"{path}: {record.FAULTS[span.fault]} at {span.end}: written by a newer program",
+                path=path,
+                position=span.end,
+            )
 
     def _cut(self, file: File, end: int, size: int) -> None:
         if end == size:
@@ -354,13 +381,14 @@ class _Recovery:
         self._result.segments.append(segment)
         return segment
 
-    def _note_missing(self, below: int) -> None:
+    def _note_missing(self, below: int, *, all_lost: bool = False) -> None:
         """Segments that the positions list but the folder lacks. Before the first one they were
-        trimmed after the positions were written; anywhere else they are lost."""
+        trimmed after the positions were written; anywhere else they are lost. A trim leaves one
+        segment at least, so in an empty folder all are."""
         have = self._result.segments
-        if not have:
+        if not have and not all_lost:
             return
-        for position in self._lost(have[-1].base_offset, below):
+        for position in self._lost(have[-1].base_offset if have else -1, below):
             segment = self._add_quarantined(
                 position.base_offset, reason="segment is missing", position=-1
             )

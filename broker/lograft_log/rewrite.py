@@ -6,6 +6,7 @@ index or a seal of another generation is not believed, and is made again. `log` 
 compacts and archives.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -27,13 +28,14 @@ class Rewritten:
     old: Segment
     new: Segment
     endings: tuple[str, ...]
+    drops_tombstones: bool = False
 
 
 def cut(
     segment: Segment, *, dropped: tuple[Segment, ...], offset: int, clock: Clock
 ) -> writer.SegmentWriter:
     """Remove every record at and above `offset`, which lies in `segment`; `dropped` follow it. The
-    result is the new active segment."""
+    result is the new active segment, durable once the caller has synced the folder."""
     disk, folder = segment.disk, segment.folder
     for other in reversed(dropped):
         files.remove(disk, folder, other.base_offset)
@@ -43,14 +45,18 @@ def cut(
     if segment.damage is not None:
         return _begin_behind(segment, offset, clock)
     file, fresh = _write_log(segment, _frames_below(segment, offset))
-    path = fresh.path
-    disk.rename(path + layout.NEW, path)
-    disk.sync_folder(folder)
-    entries = make_indexer(segment.settings)
-    entries.feed(file.map(fresh.length), START, fresh.length, START)
-    fresh.timestamp_ms_max = entries.timestamp_ms_max
-    fresh.state = State.ACTIVE
-    offsets, times = writer.open_indexes(disk, folder, fresh.header, segment.settings)
+    try:
+        entries = make_indexer(segment.settings)
+        entries.feed(file.map(fresh.length), START, fresh.length, START)
+        fresh.timestamp_ms_max = entries.timestamp_ms_max
+        fresh.state = State.ACTIVE
+        for ending in (layout.INDEX, layout.TIMEINDEX):  # mapped by readers: never made shorter
+            files.remove_ending(disk, folder, segment.base_offset, ending)
+        disk.rename(fresh.path + layout.NEW, fresh.path)
+        offsets, times = writer.open_indexes(disk, folder, fresh.header, segment.settings)
+    except BaseException:
+        file.close()
+        raise
     return writer.SegmentWriter(
         segment=fresh,
         file=file,
@@ -67,7 +73,22 @@ def prepare(
 ) -> Rewritten:
     """Write a sealed segment anew with the records to keep. Touches nothing that is in use."""
     assert segment.sealed, segment
-    file, fresh = _write_log(segment, _filtered(segment, keep, codec))
+    try:
+        return _prepare(segment, keep=keep, codec=codec, archived=archived)
+    except BaseException:
+        with contextlib.suppress(OSError):  # what is left goes at the next opening
+            for ending in files.ENDINGS:
+                files.remove_ending(
+                    segment.disk, segment.folder, segment.base_offset, ending + layout.NEW
+                )
+        raise
+
+
+def _prepare(
+    segment: Segment, *, keep: Callable[[Record], bool], codec: Codec, archived: bool
+) -> Rewritten:
+    dropped_tombstones: list[int] = []
+    file, fresh = _write_log(segment, _filtered(segment, keep, codec, dropped_tombstones))
     try:
         fresh.next_offset = segment.next_offset  # the offsets that were dropped stay used
         fresh.adopt_view(file.map(fresh.length))
@@ -84,7 +105,12 @@ def prepare(
         endings.append(layout.HASHINDEX)
     flags = layout.SEALED | (layout.ARCHIVED if archived else 0)
     files.write_seal(segment.disk, segment.folder, seal_of(fresh, flags=flags), ending=layout.NEW)
-    return Rewritten(old=segment, new=fresh, endings=(*endings, layout.SEAL_NAME))
+    return Rewritten(
+        old=segment,
+        new=fresh,
+        endings=(*endings, layout.SEAL_NAME),
+        drops_tombstones=bool(dropped_tombstones),
+    )
 
 
 def put_in_place(rewritten: Rewritten) -> None:
@@ -169,15 +195,24 @@ def _frames_below(segment: Segment, offset: int) -> Iterator[memoryview]:
 
 
 def _filtered(
-    segment: Segment, keep: Callable[[Record], bool], codec: Codec
+    segment: Segment,
+    keep: Callable[[Record], bool],
+    codec: Codec,
+    dropped_tombstones: list[int],
 ) -> Iterator[memoryview]:
+    """Frames of the records to keep; notes the offsets of tombstones that go."""
     position = START
     limits = segment.settings.limits
     while True:
         chunk, position = segment.take(position, offset_from=0, bytes_max=COPY_BYTES)
         if chunk is None:
             return
-        items = [item for item in chunk.records(0, limits) if keep(item)]
+        items = []
+        for item in chunk.records(0, limits):
+            if keep(item):
+                items.append(item)
+            elif item.tombstone:
+                dropped_tombstones.append(item.offset)
         if items:
             frames = record.encode(items, 0, [item.offset for item in items])
             yield memoryview(compression.fold(frames, codec, limits))

@@ -8,6 +8,7 @@ when first read; the tail of the active one is read with plain reads until there
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
 
@@ -16,7 +17,11 @@ from lograft_log.chunk import Chunk
 from lograft_log.env import Disk, File
 from lograft_log.hot import indexer, record, search
 from lograft_log.settings import IndexKind, LogSettings
+from lograft_wire.errors import StorageError
 
+# Of what is stored already. The limit of a log's settings binds what is appended; were it asked
+# here, a smaller one would turn good records into damage.
+PAYLOAD_MAX = record.PAYLOAD_BYTES_LIMIT
 START = layout.FILE_HEADER_BYTES  # position of the first frame
 _OFFSET_IN_FRAME = record.FRAME_HEADER_BYTES + 8
 
@@ -39,8 +44,8 @@ class LiveIndex(Protocol):
 
     def entries(self) -> memoryview: ...
 
-    def health_counts(self) -> tuple[int, int]:
-        """Number of offset entries and their bytes."""
+    def entry_count(self) -> int:
+        """Number of offset entries."""
 
 
 class Segment:
@@ -69,13 +74,12 @@ class Segment:
         self.live: LiveIndex | None = None  # while active: the writer's
         self.damage: damage.Damage | None = None
         self.rebuild_count = 0
-        self.unsaved = False  # indexes were made anew and stand in memory only
         self.terms: memoryview | None = None  # entries of the secondary index, once asked for
         self.terms_unsaved = False
         self.on_map: Callable[[Segment], None] = _ignore  # told whenever the log is mapped
         self._log = memoryview(b"")
-        self._entries: memoryview | None = None
-        self._times: memoryview | None = None
+        self._loaded: _Indexes | None = None  # of a sealed segment; replaced, never changed
+        self._entry_count = -1  # of a sealed segment, once known
 
     def __repr__(self) -> str:
         return (
@@ -95,6 +99,12 @@ class Segment:
     @property
     def mapped(self) -> bool:
         return len(self._log) > 0
+
+    @property
+    def unsaved(self) -> bool:
+        """Indexes were made anew and stand in memory only."""
+        loaded = self._loaded
+        return loaded is not None and not loaded.saved
 
     def part(self) -> tuple[int, int, memoryview, memoryview] | None:
         """What a Finder may search: the mapped log as far as its entries in the file reach."""
@@ -116,8 +126,7 @@ class Segment:
         if not self.terms_unsaved:
             self.terms = None
         if not self.unsaved:
-            self._entries = None
-            self._times = None
+            self._loaded = None
 
     def take(
         self,
@@ -138,7 +147,7 @@ class Segment:
                 position - shift,
                 end,
                 offset_min=self.base_offset,
-                payload_max=self.settings.limits.payload_bytes_max,
+                payload_max=PAYLOAD_MAX,
                 offset_from=offset_from,
                 bytes_max=bytes_max,
             )
@@ -148,7 +157,7 @@ class Segment:
                 position = span.end + shift
                 continue
             if shift == 0:  # the view is a map of the file from its start
-                raise self.found(span.end + shift, record.FAULTS[span.fault])
+                raise self.bad_frame(span.end, span.fault)
             # Read, not mapped: the window may have ended inside a frame. Else look once more
             # through a map before saying that the disk is wrong.
             moved = span.end + shift > position
@@ -185,21 +194,25 @@ class Segment:
         """The offset entries, from the file or made anew."""
         if (live := self.live) is not None:
             return live.entries()
-        if self._entries is None:
-            self._load_indexes()
-        assert self._entries is not None
-        return self._entries
+        return self._indexes().entries
 
     def times(self) -> memoryview:
-        if self._times is None:
-            self._load_indexes()
-        assert self._times is not None
-        return self._times
+        return self._indexes().times
 
     def view(self) -> memoryview:
         """The whole readable file, mapped."""
         view = self._log
         return view if len(view) >= self.length else self._map(self.length)
+
+    def bad_frame(self, position: int, fault: int) -> StorageError:
+        """What is wrong with a frame: damage, unless a newer program has written it."""
+        if fault == record.UNKNOWN_FORMAT:
+            return StorageError(
+                f"{self.path}: {record.FAULTS[fault]} at {position}: written by a newer program",
+                path=self.path,
+                position=position,
+            )
+        return self.found(position, record.FAULTS[fault])
 
     def found(self, position: int, reason: str) -> damage.QuarantinedError:
         """Note damage; from now on nothing of this segment is served."""
@@ -211,23 +224,23 @@ class Segment:
             )
         return damage.QuarantinedError(self.damage, offset_next=self.next_offset)
 
-    def rebuild(self) -> None:
+    def rebuild(self) -> "_Indexes":
         """Make the indexes of a sealed segment anew from its .log."""
         view = self.view()
         length = self.length
-        payload_max = self.settings.limits.payload_bytes_max
         span = record.scan(
-            view, START, length, offset_min=self.base_offset, payload_max=payload_max
+            view, START, length, offset_min=self.base_offset, payload_max=PAYLOAD_MAX
         )
         if span.fault:
-            raise self.found(span.end, record.FAULTS[span.fault])
-        entries = make_indexer(self.settings)
-        entries.feed(view, START, length, START)
-        self._entries = memoryview(entries.offsets())
-        self._times = memoryview(entries.times())
-        self.timestamp_ms_max = entries.timestamp_ms_max
+            raise self.bad_frame(span.end, span.fault)
+        made = make_indexer(self.settings)
+        made.feed(view, START, length, START)
+        loaded = _Indexes(memoryview(made.offsets()), memoryview(made.times()), saved=False)
+        self.timestamp_ms_max = made.timestamp_ms_max
         self.rebuild_count += 1
-        self.unsaved = True
+        self._entry_count = -1
+        self._loaded = loaded
+        return loaded
 
     def adopt_view(self, view: memoryview) -> None:
         """A map of the whole file, made by whoever wrote it."""
@@ -238,25 +251,27 @@ class Segment:
         """Write what `rebuild` made, in place or as `.new`; returns the endings of the files. The
         caller syncs the folder."""
         saved = []
-        for form, entries in ((index.OFFSETS, self._entries), (index.TIMES, self._times)):
+        loaded = self._loaded
+        assert loaded is not None, self
+        for form, entries in ((index.OFFSETS, loaded.entries), (index.TIMES, loaded.times)):
             if form is index.OFFSETS and self.settings.index is IndexKind.NONE:
                 continue
-            assert entries is not None, self
             header = index_header(self.header, self.settings, form)
             index.save(self.disk, self.folder, header, form, entries, rename=rename)
             saved.append(form.ending)
-        self.unsaved = False
+        self._loaded = replace(loaded, saved=True)
         return saved
 
     def health(self) -> index.IndexHealth:
         if (live := self.live) is not None:
-            count, size = live.health_counts()
+            count = live.entry_count()
         else:
-            size = len(self.entries())
-            count = size // layout.OFFSET_ENTRY.size
+            if self._entry_count < 0:
+                self._entry_count = len(self.entries()) // layout.OFFSET_ENTRY.size
+            count = self._entry_count
         return index.IndexHealth(
             entry_count=count,
-            index_bytes=size,
+            index_bytes=count * layout.OFFSET_ENTRY.size,
             log_bytes=self.length - START,
             rebuild_count=self.rebuild_count,
         )
@@ -270,27 +285,23 @@ class Segment:
         if file is not None and length - len(view) < self.settings.limits.map_step_bytes:
             try:
                 data = file.read_at(position, min(wanted, length - position))
-                return memoryview(data), position
             except OSError:
-                if self.file is not None:
+                if self.file is file:
                     raise
-                # Sealed and closed meanwhile: fall through to the map.
+            # The writer lets go of `file` here before it closes it. If it still stands here, these
+            # bytes are of this file and not of another one that was given its number.
+            if self.file is file:
+                return memoryview(data), position
         return self._map(length), 0
 
     def _map(self, length: int) -> memoryview:
         """Map at least so much; all there is, since the next reader will want it."""
         length = max(length, self.length)
-        file = self.file
-        if file is None:
-            file = self.open_file()
-            try:
-                view = file.map(length)
-            finally:
-                file.close()
-        else:
+        file = self.open_file()
+        try:
             view = file.map(length)
-            if view[:START] != self.header.encode():
-                raise damage.ChangedError(self.path)  # closed by the writer in this moment
+        finally:
+            file.close()
         self._log = view
         self.on_map(self)
         return view
@@ -299,6 +310,7 @@ class Segment:
         """The .log for reading, if it still is the one this Segment was made for."""
         if self.damage is not None:
             raise damage.QuarantinedError(self.damage, offset_next=self.next_offset)
+        length = self.length  # before the file's size, which may grow meanwhile
         try:
             file = self.disk.open(self.path, writable=False)
         except FileNotFoundError as error:
@@ -307,18 +319,29 @@ class Segment:
             data = file.read_at(0, START)
             header = layout.decode_header(data, magic=layout.MAGIC_LOG, path=self.path)
             size = file.size()
+        except StorageError as error:
+            file.close()
+            raise self.found(0, str(error)) from error
         except BaseException:
             file.close()
             raise
         if header != self.header:
             file.close()
             raise damage.ChangedError(self.path)
-        if size < self.length:
+        if size < length:
             file.close()
-            raise self.found(size, f"file is shorter than its {self.length} bytes")
+            raise self.found(size, f"file is shorter than its {length} bytes")
         return file
 
-    def _load_indexes(self) -> None:
+    def _indexes(self) -> "_Indexes":
+        """Of a sealed segment. Held by whoever asked: others may let go of them meanwhile."""
+        loaded = self._loaded
+        if loaded is None:
+            loaded = self._load_indexes()
+            self._loaded = loaded
+        return loaded
+
+    def _load_indexes(self) -> "_Indexes":
         times = index.load(
             self.disk,
             self.folder,
@@ -336,10 +359,8 @@ class Segment:
             ):
                 entries = None
         if times is None or entries is None or not self._times_usable(times):
-            self.rebuild()
-            return
-        self._entries = entries
-        self._times = times
+            return self.rebuild()
+        return _Indexes(entries, times, saved=True)
 
     def _times_usable(self, times: memoryview) -> bool:
         count = len(times) // layout.TIME_ENTRY.size
@@ -357,7 +378,7 @@ class Segment:
             last,
             self.length,
             offset_min=self.base_offset,
-            payload_max=self.settings.limits.payload_bytes_max,
+            payload_max=PAYLOAD_MAX,
             bytes_max=interval,
         )
         end = span.end
@@ -393,6 +414,15 @@ class Segment:
             path=self.path,
             position=span.start + shift,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexes:
+    """The entries of a sealed segment, from its files or made anew."""
+
+    entries: memoryview
+    times: memoryview
+    saved: bool  # false: they stand in memory only
 
 
 def _ignore(_: Segment) -> None:

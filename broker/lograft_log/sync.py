@@ -8,6 +8,7 @@ the names that rely on them, indexes before the seal that vouches for them, seal
 from dataclasses import dataclass, replace
 
 from lograft_log import files, layout, secondary
+from lograft_log.damage import QuarantinedError
 from lograft_log.env import Disk
 from lograft_log.positions import Positions
 from lograft_log.segment import Segment
@@ -76,7 +77,10 @@ class SyncWork:
         writer.sync_indexes()
         if segment.settings.term is not None:
             term = segment.settings.term
-            secondary.save(segment, term, secondary.make(segment, term))
+            try:
+                secondary.save(segment, term, secondary.make(segment, term))
+            except QuarantinedError:
+                return  # noted; the next sync moves it aside
         files.write_seal(self.disk, self.folder, seal_of(segment, flags=layout.SEALED))
 
 

@@ -5,6 +5,8 @@ at once, kept in memory, and written in batches of their own: they may be lost, 
 synced, and when, is `log`'s business; sealing happens off the loop in `sync`.
 """
 
+from contextlib import ExitStack
+
 from lograft_log import index, layout
 from lograft_log.env import Disk, File
 from lograft_log.hot import indexer, record, search
@@ -104,12 +106,10 @@ class SegmentWriter:
             return memoryview(b"")
         return self._offsets.entries()
 
-    def health_counts(self) -> tuple[int, int]:
+    def entry_count(self) -> int:
         if self._offsets is None:
-            return 0, 0
-        pending = len(self._entries.offsets()) // layout.OFFSET_ENTRY.size
-        count = self._offsets.count + pending
-        return count, count * layout.OFFSET_ENTRY.size
+            return 0
+        return self._offsets.count + len(self._entries.offsets()) // layout.OFFSET_ENTRY.size
 
     def _named(self, offset: int, entries: memoryview) -> tuple[int, int]:
         entry = search.floor(entries, offset)
@@ -135,9 +135,6 @@ def create(
         created_ms=created_ms,
         extra=previous_next_offset,
     )
-    file = disk.open(f"{folder}/{layout.name(base_offset, layout.LOG)}", create=True)
-    file.truncate(0)
-    file.write_at(0, [header.encode()])
     segment = Segment(
         disk=disk,
         folder=folder,
@@ -148,10 +145,17 @@ def create(
         timestamp_ms_max=0,
         state=State.ACTIVE,
     )
-    offsets, times = open_indexes(disk, folder, header, settings)
-    for leftover in (offsets, times):
-        if leftover is not None:
-            leftover.cut(0)
+    with ExitStack() as undo:
+        file = disk.open(segment.path, create=True)
+        undo.callback(file.close)
+        file.truncate(0)
+        file.write_at(0, [header.encode()])
+        offsets, times = open_indexes(disk, folder, header, settings)
+        for leftover in (offsets, times):
+            if leftover is not None:
+                undo.callback(leftover.close)
+                leftover.cut(0)
+        undo.pop_all()
     return SegmentWriter(
         segment=segment,
         file=file,
@@ -167,8 +171,13 @@ def open_indexes(
     disk: Disk, folder: str, header: layout.FileHeader, settings: LogSettings
 ) -> tuple[index.IndexFile | None, index.IndexFile]:
     offsets = None
+    form = index.TIMES
+    times = index.IndexFile(disk, folder, index_header(header, settings, form), form)
     if settings.index is not IndexKind.NONE:
         form = index.OFFSETS
-        offsets = index.IndexFile(disk, folder, index_header(header, settings, form), form)
-    form = index.TIMES
-    return offsets, index.IndexFile(disk, folder, index_header(header, settings, form), form)
+        try:
+            offsets = index.IndexFile(disk, folder, index_header(header, settings, form), form)
+        except BaseException:
+            times.close()
+            raise
+    return offsets, times

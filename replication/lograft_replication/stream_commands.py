@@ -37,7 +37,8 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Frames of one stream as its log stores them; offsets from `base_offset` on, gaps allowed."""
+    """Frames of one stream as its log stores them, with the offsets from `base_offset` on. The
+    next batch may leave a gap; inside one there is none."""
 
     stream: int
     base_offset: int

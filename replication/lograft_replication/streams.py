@@ -17,6 +17,7 @@ from typing import assert_never
 from lograft_log import layout
 from lograft_log.damage import Damage
 from lograft_log.env import Clock, Disk
+from lograft_log.hot import record
 from lograft_log.log import Log, open_log
 from lograft_log.positions import Positions
 from lograft_log.settings import LogSettings
@@ -56,7 +57,7 @@ class _Sync:
     first_offsets: dict[str, int]  # as the checkpoint has them, by folder: ids may come again
     ended: bool = False
     placed: bool = False  # the checkpoint is durable
-    error: StorageError | None = None
+    error: BaseException | None = None
 
     def __call__(self) -> None:
         try:
@@ -65,7 +66,7 @@ class _Sync:
                     work()
                 if self.names_changed:
                     self.disk.sync_folder(self.folder)
-        except StorageError as error:
+        except BaseException as error:
             self.error = error
             raise
         finally:
@@ -186,10 +187,11 @@ class StreamMachine:
             )
         behind = batch.base_offset + batch.count
         try:
+            _check_row(batch)
             first, end = stream.log.append_frames(batch.frames, skip_existing=True)
         except RefusedError as error:  # bad frames: every replica finds the same
             return error
-        # Written records must be those the row speaks of; none are when the log was ahead.
+        # Nothing is written when the log was ahead.
         assert first == end or batch.base_offset <= first < end == behind, (batch, first, end)
         stream.next_offset = behind
         stream.positions = None
@@ -239,9 +241,10 @@ class StreamMachine:
             return
         assert sync.ended, "the sync of the last capture has not been run"
         if sync.error is not None:
+            failed = StorageError(f"{self._folder}: an earlier sync failed")
             for log, _ in sync.works:
-                log.sync_failed(sync.error)
-            raise StorageError(f"{self._folder}: an earlier sync failed") from sync.error
+                log.sync_failed(failed)
+            raise failed from sync.error
         for log, work in sync.works:
             log.sync_done(work)
         self._sync = None
@@ -282,6 +285,27 @@ class StreamMachine:
 
 
 _LOG_ENDINGS = (layout.LOG, layout.DAMAGED)
+
+
+def _check_row(batch: Batch) -> None:
+    """The frames must be those the row speaks of, whether or not this log still needs them: what
+    one replica refuses, all refuse."""
+    size = memoryview(batch.frames).nbytes
+    span = record.scan(
+        batch.frames,
+        0,
+        size,
+        offset_min=batch.base_offset,
+        payload_max=record.PAYLOAD_BYTES_LIMIT,
+        verify=False,
+    )
+    behind = span.offset_last + 1 if span.frame_count else batch.base_offset
+    counted = (span.record_count, behind) == (batch.count, batch.base_offset + batch.count)
+    if span.fault or not counted:
+        raise RefusedError(
+            f"stream {batch.stream}: {batch.count} records from {batch.base_offset} on announced, "
+            f"the frames hold {span.record_count} up to {behind}"
+        )
 
 
 def _state(stream: Stream, positions: Positions) -> StreamState:

@@ -11,7 +11,8 @@ from support import log_records
 
 numbers = st.integers(0, (1 << 64) - 1)
 small = st.integers(0, 400)
-entry_rows = st.lists(st.tuples(small, small, st.integers(0, 40)), max_size=12)
+lengths = st.integers(0, 40) | st.integers((1 << 32) - 20, (1 << 32) - 1)
+entry_rows = st.lists(st.tuples(small, small, lengths), max_size=12)
 
 
 @given(st.lists(numbers, max_size=30, unique=True), numbers)

@@ -161,6 +161,33 @@ def test_compaction_keeps_the_newest_of_every_key() -> None:
         assert log.tail(1)[0].offset == 101
 
 
+def test_no_power_cut_brings_back_what_a_tombstone_deleted() -> None:
+    """The old value and its tombstone stand in different segments, whose new names a power cut may
+    lose in any order."""
+    day_ms = 24 * 3600 * 1000
+    clock = log_desk.StillClock(10 * day_ms)
+
+    def prepare(disk: SimDisk) -> None:
+        log = log_desk.open_small(disk, clock=clock)
+        for turn in range(3):
+            log.append([Record(b"old", key=b"k", timestamp_ms=1), keyed(turn)])
+            log.roll()
+        log.append([Record(b"", key=b"k", timestamp_ms=1, tombstone=True), keyed(3)])
+        log.roll()
+        log.close()
+
+    def work(disk: SimDisk) -> None:
+        log = log_desk.open_small(disk, clock=clock)
+        limits = compaction.CompactionLimits(tombstone_age_ms=day_ms)
+        maintenance.adopt(log, maintenance.pending_compaction(log, limits)())
+        log.sync()
+
+    for disk, finished in crashes(prepare, work, seeds=3 * SEEDS):
+        found = [item for item in log_desk.read_all(log_desk.open_small(disk)) if item.key == b"k"]
+        assert not found or found[-1].tombstone, found
+        assert not (finished and found)
+
+
 def test_archiving_changes_no_record() -> None:
     def prepare(disk: SimDisk) -> None:
         log = log_desk.open_small(disk)

@@ -102,6 +102,22 @@ def test_a_reader_inside_a_segment_is_not_disturbed_by_its_compaction() -> None:
     assert reader.next(100).offset_first == 97
 
 
+def test_a_tombstone_stays_while_what_it_deletes_could_not_go() -> None:
+    """Between the slow half and the quick one, the segment of the old value was archived."""
+    clock = log_desk.StillClock()
+    log = log_desk.open_small(new_disk(1), clock=clock)
+    for body, tombstone in ((b"old", False), (b"", True)):
+        log.append([Record(body, key=b"k", tombstone=tombstone, timestamp_ms=1), Record(b"else")])
+        log.roll()
+    log.sync()
+    clock.now_ms += 2 * DAY_MS
+    done = maintenance.pending_compaction(log, CompactionLimits())()
+    maintenance.archive_as_is(log, 0)
+    maintenance.adopt(log, maintenance.pending_archive(log, 0, Codec.ZSTD)())
+    maintenance.adopt(log, done)
+    assert [one.tombstone for one in log_desk.read_all(log) if one.key] == [False, True]
+
+
 def test_what_was_trimmed_meanwhile_is_not_brought_back() -> None:
     log = keyed_log()
     done = maintenance.pending_compaction(log, CompactionLimits())()

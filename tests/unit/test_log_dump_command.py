@@ -40,6 +40,18 @@ def test_damage_is_shown_with_its_position(
     assert "BAD checksum mismatch" in shown
 
 
+def test_a_damaged_file_header_is_a_line_and_the_other_files_are_shown(
+    log_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = next(log_folder.glob("*.index"))
+    index.write_bytes(b"")
+    assert dump_command.command([str(log_folder)]) == 0
+    shown = capsys.readouterr().out
+    assert f"file {index} BAD" in shown
+    assert "second" in shown
+    assert "state=open" in shown
+
+
 def test_folder_without_a_log_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert dump_command.command([str(tmp_path)]) == 2
     assert f"{tmp_path}: there is no log here" in capsys.readouterr().err

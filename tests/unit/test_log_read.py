@@ -142,3 +142,18 @@ def test_only_so_many_segments_stay_mapped() -> None:
         assert sum(segment.mapped for segment in log.segments()) <= 2
     assert len(log_desk.read_all(log)) == 60
     assert sum(segment.mapped for segment in log.segments()) <= 2
+
+
+@pytest.mark.parametrize("kind", list(IndexKind))
+@pytest.mark.parametrize("bytes_max", [0, 1, 200, 100_000])
+def test_backward_steps_of_any_size_meet_every_record(kind: IndexKind, bytes_max: int) -> None:
+    log = log_desk.open_small(new_disk(1), settings=log_desk.settings(kind))
+    log_desk.fill(log, 60)
+    log.sync()
+    log_desk.fill(log, 15)
+    found: list[int] = []
+    end = log.next_offset
+    while (chunk := log.read_backward(end, bytes_max=bytes_max)).record_count:
+        found = log_desk.numbers(chunk.records()) + found
+        end = chunk.offset_first
+    assert found == list(range(75))

@@ -2,12 +2,15 @@
 
 import pytest
 
-from lograft_log import layout, positions
+from lograft_log import layout, maintenance, positions
 from lograft_log.damage import QuarantinedError
+from lograft_log.hot.record import Record
 from lograft_log.log import Log
 from lograft_log.positions import Positions
 from lograft_log.segment import State
+from lograft_log.settings import Codec, LogLimits, LogSettings
 from lograft_wire.errors import RefusedError, StorageError
+from oracle import record as oracle
 from sim.disk import SimDisk
 from support import log_desk
 from support.crash_disk import new_disk
@@ -159,12 +162,92 @@ def test_lost_durable_records_are_never_numbered_again() -> None:
 
 def test_a_foreign_file_is_named_and_left_alone() -> None:
     disk = new_disk(1)
-    filled(disk)
-    file = disk.open(path(0))
-    file.write_at(0, [b"SQLite format 3\0"])
+    disk.make_folder(log_desk.FOLDER)
+    file = disk.open(path(0), create=True)
+    file.write_at(0, [b"SQLite format 3\0" * 10])
     with pytest.raises(StorageError, match="not a Lograft file") as caught:
         log_desk.open_small(disk)
     assert caught.value.path == path(0)
+    assert disk.exists(path(0))
+
+
+def test_a_sealed_segment_whose_first_bytes_are_damaged_is_quarantined_alone() -> None:
+    disk = new_disk(1)
+    hurt = filled(disk).segments()[1]
+    flip(disk, hurt.base_offset, 2)  # in the magic
+    log = log_desk.open_small(disk)
+    assert [(found.base_offset, found.position) for found in log.damages()] == [
+        (hurt.base_offset, 0)
+    ]
+    assert log.next_offset == 100
+    assert log.get(hurt.next_offset) is not None
+
+
+def test_a_file_header_that_turns_bad_under_an_open_log_is_damage() -> None:
+    disk = new_disk(1)
+    hurt = filled(disk).segments()[1]
+    log = log_desk.open_small(disk)
+    flip(disk, hurt.base_offset, 20)
+    with pytest.raises(QuarantinedError):
+        log_desk.read_all(log)
+    assert [found.base_offset for found in log.damages()] == [hurt.base_offset]
+
+
+def test_a_reader_steps_over_a_quarantined_segment() -> None:
+    disk = new_disk(1)
+    hurt = filled(disk).segments()[1]
+    flip(disk, hurt.base_offset, 300)
+    reader = log_desk.open_small(disk).reader_at(hurt.base_offset)
+    assert reader.next(10_000).offset_first == hurt.base_offset  # up to the bad frame
+    for _ in range(2):
+        with pytest.raises(QuarantinedError) as caught:
+            reader.next(10_000)
+    reader.offset = caught.value.offset_next
+    assert reader.next(1).offset_first == hurt.next_offset
+
+
+def test_a_folder_that_lost_every_durable_segment_is_damage() -> None:
+    disk = new_disk(1)
+    log = filled(disk, 30, close=False)
+    durable = log.sync()
+    log.close()
+    for name in disk.names(log_desk.FOLDER):
+        disk.remove(f"{log_desk.FOLDER}/{name}")
+    again = log_desk.open_small(disk, durable=durable)
+    assert {found.reason for found in again.damages()} == {"segment is missing"}
+    assert (again.first_offset, again.next_offset) == (0, 30)
+    with pytest.raises(QuarantinedError):
+        again.read(0)
+
+
+def test_a_smaller_limit_for_new_records_harms_no_stored_one() -> None:
+    disk = new_disk(1)
+    log = log_desk.open_small(disk, settings=LogSettings())
+    log.append([Record(b"a"), Record(bytes(5000), key=b"k"), Record(b"c")])
+    log.append([Record(bytes(5000)), Record(b"e")], codec=Codec.LZ4)
+    log.roll()
+    log.append([Record(b"f"), Record(bytes(5000)), Record(b"h")])
+    log.sync()
+    smaller = LogSettings(limits=LogLimits(payload_bytes_max=1000))
+    again = log_desk.open_small(disk, settings=smaller)
+    assert again.recovery.cut_bytes == 0
+    assert [item.offset for item in log_desk.read_all(again)] == list(range(8))
+    assert again.get(1) == log.get(1)
+    again.sync()
+    maintenance.adopt(again, maintenance.pending_archive(again, 0, Codec.ZSTD)())
+    assert [item.offset for item in log_desk.read_all(again)] == list(range(8))
+    with pytest.raises(RefusedError, match="impossible length"):
+        again.append([Record(bytes(5000))])
+
+
+def test_health_counts_what_is_sound_when_looking_finds_damage() -> None:
+    disk = new_disk(1)
+    hurt = filled(disk).segments()[1]
+    flip(disk, hurt.base_offset, 300)
+    disk.remove(path(hurt.base_offset, ".index"))
+    log = log_desk.open_small(disk)
+    assert log.index_health().entry_count > 0
+    assert len(log.damages()) == 1
 
 
 def test_a_newer_file_is_refused_with_both_versions() -> None:
@@ -178,6 +261,25 @@ def test_a_newer_file_is_refused_with_both_versions() -> None:
     file.write_at(0, [head, crc.checksum(head).to_bytes(4, "little")])
     with pytest.raises(StorageError, match=r"format 9; this program reads format 1"):
         log_desk.open_small(disk)
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_record_of_a_newer_format_is_refused_and_not_cut(sealed: bool) -> None:
+    disk = new_disk(1)
+    log = log_desk.open_small(disk)
+    frames = bytearray(oracle.encode([(0, 1, None, b"", b"newer", False)]))
+    frames[:] = oracle.frame(1, b"\x02" + bytes(frames[17:]))
+    log_desk.fill(log, 5)
+    segment = log.segments()[0]
+    log._writer.file.write_at(segment.length, [frames])
+    if sealed:
+        segment.length += len(frames)
+        log.close()
+    size = disk.open(path(0)).size()
+    with pytest.raises(StorageError, match="written by a newer program") as caught:
+        log_desk.read_all(log_desk.open_small(disk))
+    assert (caught.value.path, caught.value.position) == (path(0), size - len(frames))
+    assert disk.open(path(0)).size() == size
 
 
 def test_leftovers_of_unfinished_work_are_swept() -> None:

@@ -110,3 +110,20 @@ def test_a_new_log_may_begin_anywhere() -> None:
     log.close()
     again = open_log("log", disk=disk, clock=log_desk.StillClock())
     assert again.next_offset == 500
+
+
+def test_a_cut_below_a_trim_in_a_gap_leaves_an_empty_log_that_goes_on() -> None:
+    disk = new_disk(1)
+    log = log_desk.open_small(disk)
+    log.append([Record(b"x")] * 5)
+    log.append([Record(b"x")] * 5, offset=10)
+    log.trim(8)
+    durable = log.sync().below(9)
+    log.truncate(9)
+    assert (log.first_offset, log.next_offset) == (8, 8)
+    assert log.append([Record(b"y")]) == (8, 9)
+    assert [item.body for item in log_desk.read_all(log)] == [b"y"]
+    log.sync()
+    again = log_desk.open_small(disk, durable=durable)
+    assert [item.body for item in log_desk.read_all(again)] == [b"y"]
+    assert again.damages() == []

@@ -1,4 +1,4 @@
-"""Syncs in the background, failing syncs, full disks, and which syncs are needed."""
+"""Syncs in the background, failing syncs, and which syncs are needed."""
 
 import asyncio
 from collections.abc import Callable
@@ -91,19 +91,6 @@ def test_after_a_failed_sync_the_log_takes_nothing_more() -> None:
             attempt()
     assert log_desk.numbers(log_desk.read_all(log)) == list(range(5))
     log.close()
-
-
-def test_a_full_disk_refuses_the_batch_and_nothing_else() -> None:
-    disk = new_disk(1)
-    log = log_desk.open_small(disk)
-    log_desk.fill(log, 5)
-    disk.volume.capacity_bytes = disk.volume.used_bytes + 10
-    with pytest.raises(StorageError, match="ENOSPC"):
-        log.append([Record(bytes(100))])
-    assert log.next_offset == 5
-    disk.volume.capacity_bytes = 1 << 30
-    log_desk.fill(log, 5)
-    assert log_desk.numbers(log_desk.read_all(log)) == list(range(10))
 
 
 def never(*_: object) -> None:

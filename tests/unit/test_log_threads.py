@@ -1,13 +1,19 @@
-"""Readers in other threads while the log is appended to, rolled, synced, trimmed and compacted."""
+"""Readers in other threads while the log is appended to, rolled, synced, trimmed, cut and
+compacted; and what it all leaves open."""
 
+import os
 import threading
 from collections.abc import Callable
+
+import pytest
 
 from lograft_log import compaction, maintenance
 from lograft_log.env import RealClock, RealDisk
 from lograft_log.hot.record import Record
 from lograft_log.log import Log, open_log
-from lograft_log.settings import LogLimits, LogSettings
+from lograft_log.secondary import KeyTerm
+from lograft_log.segment import State
+from lograft_log.settings import Codec, IndexKind, LogLimits, LogSettings
 from lograft_wire.errors import RefusedError
 
 ROUNDS = 150
@@ -64,23 +70,69 @@ def pick(log: Log, ended: threading.Event) -> int:
     return count
 
 
-def test_readers_see_whole_records_whatever_the_writer_does(tmp_path: object) -> None:
-    log = open_log(
-        f"{tmp_path}/log",
-        disk=RealDisk(),
-        clock=RealClock(),
-        settings=LogSettings(index_interval_bytes=256, limits=LIMITS),
-    )
+def tail(log: Log, ended: threading.Event) -> int:
+    count = 0
+    while not ended.is_set():
+        for item in log.tail(30):
+            assert item.body == expected(item.offset), item
+            count += 1
+    return count
+
+
+def seek(log: Log, ended: threading.Event) -> int:
+    """By time and by key, and the health of it all."""
+    count = 0
+    while not ended.is_set():
+        log.offset_at(1)
+        assert log.index_health().log_bytes >= 0
+        offsets = []
+        for item in log.lookup(b"3"):
+            assert item.body == expected(item.offset), item
+            offsets.append(item.offset)
+        assert offsets == sorted(set(offsets))
+        count += len(offsets)
+    return count
+
+
+def write_and_cut(log: Log) -> None:
+    for turn in range(ROUNDS // 3):
+        first = log.next_offset
+        log.append([Record(expected(first + n), key=b"%d" % (n % 7)) for n in range(20)])
+        if turn % 5 == 0:
+            log.sync()
+        if turn % 7 == 0:
+            log.truncate(max(log.first_offset, log.next_offset - 130))
+        if turn % 11 == 0:
+            log.trim(log.next_offset - 700)
+            log.roll()
+        if turn % 13 == 0:
+            archive_some(log)
+
+
+def archive_some(log: Log) -> None:
+    sealed = [s.base_offset for s in log.segments() if s.sealed and s.state is State.FULL]
+    if len(sealed) > 1:
+        maintenance.archive_as_is(log, sealed[0])
+        maintenance.adopt(log, maintenance.pending_archive(log, sealed[1], Codec.ZSTD)())
+
+
+Work = Callable[[Log, threading.Event], int]
+
+
+def run_together(
+    folder: object, settings: LogSettings, write: Callable[[Log], None], *readers: Work
+) -> None:
+    log = open_log(f"{folder}/log", disk=RealDisk(), clock=RealClock(), settings=settings)
     ended = threading.Event()
     results: list[int | BaseException] = []
 
-    def run(work: Callable[[Log, threading.Event], int]) -> None:
+    def run(work: Work) -> None:
         try:
             results.append(work(log, ended))
         except BaseException as error:
             results.append(error)
 
-    threads = [threading.Thread(target=run, args=(work,)) for work in (follow, follow, pick)]
+    threads = [threading.Thread(target=run, args=(work,)) for work in readers]
     for thread in threads:
         thread.start()
     try:
@@ -90,6 +142,49 @@ def test_readers_see_whole_records_whatever_the_writer_does(tmp_path: object) ->
         for thread in threads:
             thread.join(30)
     assert [one for one in results if isinstance(one, BaseException)] == []
-    assert len(results) == 3
+    assert len(results) == len(readers)
     assert log.damages() == []
     log.close()
+
+
+def test_readers_see_whole_records_whatever_the_writer_does(tmp_path: object) -> None:
+    settings = LogSettings(index_interval_bytes=256, limits=LIMITS)
+    run_together(tmp_path, settings, write, follow, follow, pick)
+
+
+@pytest.mark.parametrize("kind", [IndexKind.DENSE, IndexKind.NONE])
+def test_readers_of_every_kind_stand_cuts_and_archiving(tmp_path: object, kind: IndexKind) -> None:
+    settings = LogSettings(index=kind, codec=Codec.LZ4, term=KeyTerm(), limits=LIMITS)
+    run_together(tmp_path, settings, write_and_cut, follow, pick, tail, seek)
+
+
+def test_rolls_trims_and_cuts_leave_no_file_and_no_map_behind(tmp_path: object) -> None:
+    log = open_log(
+        f"{tmp_path}/log",
+        disk=RealDisk(),
+        clock=RealClock(),
+        settings=LogSettings(term=KeyTerm(), limits=LIMITS),
+    )
+
+    def held() -> int:
+        files = [os.readlink(f"/proc/self/fd/{fd}") for fd in open_files()]
+        return sum(str(tmp_path) in path for path in files)
+
+    def open_files() -> list[str]:
+        names = os.listdir("/proc/self/fd")
+        return [name for name in names if os.path.exists(f"/proc/self/fd/{name}")]
+
+    most = 0
+    for _ in range(30):
+        log.append([Record(bytes(100), key=b"3") for _ in range(100)])
+        for offset in range(log.first_offset, log.next_offset, 10):
+            log.get(offset)
+        assert len(list(log.lookup(b"3"))) == log.next_offset - log.first_offset
+        log.roll()
+        log.sync()
+        log.truncate(log.next_offset - 5)
+        log.trim(log.next_offset - 300)
+        most = max(most, held())
+    assert most < 40, most
+    log.close()
+    assert held() == 0

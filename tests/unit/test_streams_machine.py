@@ -7,10 +7,12 @@ import pytest
 
 from lograft_log.env import RealClock, RealDisk
 from lograft_log.settings import LogLimits, LogSettings
+from lograft_log.sync import SyncWork
 from lograft_replication import stream_state
 from lograft_replication.checkpoint import CheckpointStore
 from lograft_replication.machine import Capture, Machine
 from lograft_replication.membership import Config
+from lograft_replication.stream_commands import Batch
 from lograft_replication.streams import StreamMachine
 from lograft_wire.errors import DamagedError, RefusedError, StorageError
 from support.crash_disk import new_disk
@@ -330,3 +332,56 @@ def test_restore_removes_folders_the_checkpoint_does_not_have(tmp_path: Path) ->
     (tmp_path / "00000000000000000009-00000000000000000001").mkdir()
     machine_in(tmp_path, payload)
     assert [path.name[:20] for path in tmp_path.iterdir()] == ["00000000000000000007"]
+
+
+@pytest.mark.parametrize(
+    ("base_offset", "count", "made_at"), [(3, 2, 0), (3, 1, 3), (3, 3, 3), (3, 2, 4), (3, 9, None)]
+)
+def test_a_row_that_does_not_fit_its_frames_is_refused_and_changes_nothing(
+    tmp_path: Path, base_offset: int, count: int, made_at: int | None
+) -> None:
+    """Whatever a proposer got wrong, no replica halts over it and all say the same."""
+    machine = machine_in(tmp_path)
+    machine.apply(1, 1, opening(7))
+    machine.apply(2, 1, records(batch(7, 0, [b"a", b"b", b"c"])))
+    frames = b"" if made_at is None else bytes(batch(7, made_at, [b"x", b"y"]).frames)
+    results = machine.apply(3, 1, records(Batch(7, base_offset, count, frames)))
+    assert isinstance(results, tuple)
+    assert isinstance(results[0], RefusedError)
+    assert machine.apply(4, 1, records(batch(7, 3, [b"d"]))) == (4,)
+    assert bodies(machine, 7) == [b"a", b"b", b"c", b"d"]
+    machine.close()
+
+
+def test_the_largest_offsets_can_be_checkpointed(tmp_path: Path) -> None:
+    machine = machine_in(tmp_path)
+    machine.apply(1, 1, opening(7))
+    top = (1 << 64) - 1
+    for base_offset, count in ((top, 1), (top, 0)):
+        machine.apply(2, 1, records(Batch(7, base_offset, count, b"")))
+        payload = checkpoint(machine).payload
+    machine.close()
+    again = machine_in(tmp_path, payload)
+    found = again.stream(7)
+    assert found is not None
+    assert found.next_offset == top
+    again.close()
+
+
+def test_a_sync_that_ended_in_any_error_is_never_taken_for_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = machine_in(tmp_path)
+    machine.apply(1, 1, opening(7))
+    machine.apply(2, 1, records(batch(7, 0, [b"a"])))
+    capture = machine.capture()
+
+    def broken(self: SyncWork) -> None:
+        raise AssertionError(self.folder)
+
+    monkeypatch.setattr(SyncWork, "_run", broken)
+    with pytest.raises(AssertionError):
+        capture.sync()
+    with pytest.raises(StorageError, match="an earlier sync failed"):
+        machine.capture()
+    machine.close()

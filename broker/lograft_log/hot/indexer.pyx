@@ -32,6 +32,8 @@ cdef uint8_t* grow(Pending* pending, size_t size) except NULL:
 
 
 cdef void shrink(Pending* pending, size_t size) noexcept:
+    if size == 0:
+        return
     pending.size -= size
     memmove(pending.data, pending.data + size, pending.size)
 

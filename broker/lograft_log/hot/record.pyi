@@ -5,6 +5,7 @@ from typing_extensions import Buffer
 
 PAYLOAD_BYTES_LIMIT: int
 FRAME_HEADER_BYTES: int
+UNKNOWN_FORMAT: int
 FAULTS: tuple[str, ...]
 
 @final

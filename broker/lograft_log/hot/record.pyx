@@ -25,6 +25,7 @@ if sys.byteorder != "little":
 
 PAYLOAD_BYTES_LIMIT = (1 << 32) - 1 - FRAME_BYTES
 FRAME_HEADER_BYTES = FRAME_BYTES
+UNKNOWN_FORMAT = <int> FAULT_VERSION  # of a Span's faults the one that is no damage
 FAULTS = (
     "no fault", "frame ends beyond the data", "impossible length", "checksum mismatch",
     "unknown record format", "inner lengths disagree", "offset does not rise",
@@ -146,16 +147,16 @@ cdef class Record:
     def __init__(
         self, body=b"", *, key=None, headers=b"", timestamp_ms=0, offset=0, tombstone=False
     ):
+        if headers is None or body is None:
+            raise TypeError("headers and body are bytes")
+        if key is not None and len(key) > 0xFFFF:
+            raise ValueError(f"key of {len(key)} bytes; at most 65535 are allowed")
         self.offset = offset
         self.timestamp_ms = timestamp_ms
         self.key = key
         self.headers = headers
         self.body = body
         self.tombstone = tombstone
-        if headers is None or body is None:
-            raise TypeError("headers and body are bytes")
-        if key is not None and len(key) > 0xFFFF:
-            raise ValueError(f"key of {len(key)} bytes; at most 65535 are allowed")
 
     def __repr__(self):
         mark = ", tombstone=True" if self.tombstone else ""
@@ -277,6 +278,8 @@ def encode(records, uint64_t base_offset, offsets=None, *, uint64_t timestamp_ms
 
 
 cdef size_t record_bytes(Record record) except 0:
+    if record.headers is None or record.body is None:  # made without __init__
+        raise TypeError("headers and body are bytes")
     cdef size_t total = PLAIN_BYTES + PyBytes_GET_SIZE(record.headers)
     total += PyBytes_GET_SIZE(record.body)
     if record.key is not None:

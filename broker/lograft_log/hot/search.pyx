@@ -127,6 +127,7 @@ def check(const uint8_t[::1] entries, *, uint64_t log_start, uint64_t log_end, b
     cdef uint64_t offset = 0
     cdef uint64_t position = 0
     cdef uint64_t position_min = log_start
+    cdef uint64_t size
     cdef size_t i
     for i in range(count):
         at = &entries[i * ENTRY_BYTES]
@@ -138,9 +139,10 @@ def check(const uint8_t[::1] entries, *, uint64_t log_start, uint64_t log_end, b
         position = get64(at + 8)
         if position < position_min or (dense and position != position_min):
             return i
-        if position >= log_end or log_end - position < record.FRAME_BYTES + get32(at + 16):
+        size = <uint64_t> record.FRAME_BYTES + get32(at + 16)
+        if position >= log_end or log_end - position < size:
             return i
-        position_min = position + record.FRAME_BYTES + get32(at + 16)
+        position_min = position + size
     return count
 
 
@@ -187,6 +189,7 @@ cdef class Finder:
 
     def __cinit__(self, parts, *, log_start, payload_max):
         cdef Part* part
+        parts = list(parts)  # as many as are counted, whatever it was
         self._log_start = log_start
         self._payload_max = payload_max
         self._parts = <Part*> PyMem_Calloc(max(1, len(parts)), sizeof(Part))
