@@ -72,6 +72,11 @@ class PullServer:
         """The checkpoints whose files are held open."""
         return tuple(self._pins)
 
+    def held(self, checkpoint: int) -> tuple[Manifest, bytes] | None:
+        """A checkpoint that is being pulled, with its manifest's own bytes."""
+        pin = self._pins.get(checkpoint)
+        return None if pin is None or pin.failed else (pin.manifest, pin.data)
+
     def on_pull(self, pull: Pull, reply: Callable[[Chunk], None]) -> None:
         pin = self._pins.get(pull.checkpoint) or self._pin(pull.checkpoint)
         if isinstance(pin, str):

@@ -48,13 +48,16 @@ class Changes:
 
     def _check_may_change(self) -> None:
         """One change at a time, and none before this term's first entry is committed: otherwise
-        two configurations without a common member could both decide."""
+        two configurations without a common member could both decide. And none while an earlier
+        leader may hold its lease: the voters that know of it might be gone at the next election."""
         refusal = self._refuses(0)
         if refusal is not None:
             raise RefusedError(refusal.reason)
         committed = self._core.library.commit_index
         if committed < self._leader.noop_index:
             raise RefusedError("the new leader has not yet committed its first entry")
+        if self._core.clock.now_s() < self._leader.serve_at:
+            raise RefusedError("an earlier leader may still serve; try again in a moment")
         if self._core.members.index > committed:
             raise RefusedError("another change of members is under way")
 

@@ -108,6 +108,9 @@ class CheckpointStore:
             if not self._disk.exists(f"{self.folder}/{POINTER}"):
                 self._create()
             self._placed = self._read_pointer()
+            # A process killed before it synced the pointer leaves it in the system's cache alone:
+            # nothing older may go before it is on disk.
+            self._disk.sync_folder(self.folder)
             self.clean()
             if self._placed.manifest is None:
                 # No checkpoint vouches for what an earlier run wrote there; the journal has it all.

@@ -52,8 +52,9 @@ class GroupPort(Protocol):
     def offered(self, group: "RaftGroup", peer: str, offer: Offer) -> None:
         """Pull this checkpoint and call `installed` when it is whole."""
 
-    def offer_for(self, group: "RaftGroup") -> tuple[int, int, int, int]:
-        """(index, term, manifest bytes, manifest CRC) of the present checkpoint."""
+    def offer_for(self, group: "RaftGroup", again: int) -> tuple[int, int, int, int]:
+        """(index, term, manifest bytes, manifest CRC) of the checkpoint `again` as long as someone
+        pulls it, else of the present one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,19 +20,23 @@ class Election:
         self._timing = timing
         self._elect_at = 0.0
         self._contact_at = NEVER  # when the leader of contact_term was last answered
-        self._contact_term = 0
+        self._contact_term = term
+        # When a leader of an earlier term may have been answered last. A process that starts does
+        # not know what it promised to whom before.
+        self._earlier_at = clock.now_s()
         self._shielded_until = NEVER  # until then no other candidate is answered
         self._pre_votes: set[str] | None = None
         self._pre_term = 0
         self._votes: dict[str, lease.VoterWord] = {}
-        # A process that starts knows nothing of what it promised before: it may have answered a
-        # heartbeat a moment ago, so it keeps that promise for the full time.
+        # It may have answered a heartbeat a moment ago, so it keeps that promise in full.
         self.heard(term)
         self.postpone()
 
     def heard(self, term: int) -> None:
         """The leader of `term` was heard and is going to be answered."""
         now = self._clock.now_s()
+        if term > self._contact_term:
+            self._earlier_at = self._contact_at
         self._contact_at = now
         self._contact_term = term
         self._shielded_until = now + self._timing.election_s_min
@@ -47,8 +51,9 @@ class Election:
         )
 
     def leader_gone(self) -> None:
-        """The leader's process is proven dead: nobody holds a lease through us."""
-        self._contact_at = NEVER
+        """The leader's process is proven dead, and its lease with it; those of leaders before it
+        are not."""
+        self._contact_at = self._earlier_at
 
     def postpone(self) -> None:
         """Start the election timer again."""
@@ -56,8 +61,8 @@ class Election:
             self._timing.election_s_min, self._timing.election_s_max
         )
 
-    def due(self) -> bool:
-        return self._clock.now_s() >= self._elect_at
+    def due(self, patience_s: float = 0.0) -> bool:
+        return self._clock.now_s() >= self._elect_at + patience_s
 
     @property
     def shielded(self) -> bool:
@@ -66,7 +71,7 @@ class Election:
 
     def word(self) -> lease.VoterWord:
         """What our vote says: how long a leader we answered may still believe in its lease."""
-        left = self._contact_at + self._timing.lease_s - self._clock.now_s()
+        left = self._contact_at + self._timing.lease_told_s - self._clock.now_s()
         return lease.VoterWord(self._contact_term, max(0.0, left), stepped_down=False)
 
     def begin_pre_vote(self, term: int) -> None:

@@ -87,13 +87,18 @@ class Follower:
         core = self._core
         if core.library.leader != sender or core.term != message.term:
             core.library.receive(sender, _library_append(message.term, None))
-        log = core.log
-        if message.index <= core.library.commit_index:
-            self.reached(core.library.commit_index)
-        elif message.index <= log.last_index and log.term_at(message.index) == message.index_term:
-            self.reached(message.index)
-        else:
+        if self.lacks(message.index, message.index_term):
             core.port.offered(core.group, sender, message)
+        else:
+            self.reached(max(message.index, core.library.commit_index))
+
+    def lacks(self, index: int, term: int) -> bool:
+        """Whether a checkpoint that ends with this entry has something for us. Where our log holds
+        that entry, what follows it may have been acknowledged: nothing may take its place."""
+        core = self._core
+        if index <= core.library.commit_index:
+            return False
+        return index > core.log.last_index or core.log.term_at(index) != term
 
     def reached(self, index: int) -> None:
         """What stands at `index` here is committed, hence equal to the leader's log."""

@@ -317,19 +317,19 @@ class RaftGroup:
             return
         if self.is_leader:
             self._leader_timer()
-        elif self._may_stand() and self._core.election.due():
+        elif self.is_voter and not self.frozen and self._core.election.due(self._patience_s()):
             self._voting.begin()
             self._after()
 
-    def _may_stand(self) -> bool:
-        alone = not self._core.other_voters
-        return self.is_voter and not self.frozen and (alone or not self.unfit)
+    def _patience_s(self) -> float:
+        """With holes in our state others go first; when all have some, somebody must lead."""
+        return self._core.timing.unfit_s if self.unfit and self._core.other_voters else 0.0
 
     def _leader_timer(self) -> None:
         if not self._leader.timer():
             self.step_down()
-        elif self.unfit and self._core.other_voters and self._leader.transfer is None:
-            self._leader.begin_transfer(None, lambda _why_not: None)  # tried again in a moment
+        elif self.unfit:
+            self._leader.offer_to_others()
 
     def link_up(self, peer: str) -> None:
         if self.is_leader:
@@ -377,8 +377,10 @@ class RaftGroup:
         if self._halted is None:
             logger.error("event=group_halted group=%d error=%r", self.group_id, str(error))
             self._halted = error
-            self.stop(error)
-            self._port.halted(self, error)
+            try:
+                self.stop(error)
+            finally:
+                self._port.halted(self, error)
 
     def stop(self, why: LograftError) -> None:
         """No votes, no acknowledgements, no service, no apply from here on."""
@@ -455,6 +457,10 @@ class RaftGroup:
     def config_at(self, index: int) -> Config:
         return self._core.members.at(index)
 
+    def lacks(self, index: int, term: int) -> bool:
+        """Whether a checkpoint that ends with this entry is of any use here."""
+        return self._follower.lacks(index, term)
+
     def freeze(self) -> None:
         """Neither take messages nor apply until `installed`: the state is being replaced."""
         assert not self.is_leader
@@ -463,7 +469,7 @@ class RaftGroup:
     def installed(self, manifest: Manifest) -> None:
         """The machine was restored from a checkpoint pulled from the leader; the log starts anew
         behind it."""
-        assert manifest.index > self.commit_index, (manifest.index, self.commit_index)
+        assert self.lacks(manifest.index, manifest.term), (manifest, self)
         self.frozen = False
         self.log.reset(base_index=manifest.index, base_term=manifest.term)
         self._port.journaled(self)

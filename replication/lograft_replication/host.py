@@ -8,12 +8,14 @@ A journal that fails stops every group of the node at once, and nothing is tried
 
 import itertools
 import logging
+import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from lograft_log.background import Background, Handle, Scheduler
 from lograft_log.env import Clock, Disk, Rng
-from lograft_replication import bulk, codec, replica
+from lograft_replication import bulk, codec, durable, replica
 from lograft_replication.checkpoint import CheckpointStore
 from lograft_replication.core import HaltError, Surroundings
 from lograft_replication.group import RaftGroup
@@ -43,6 +45,7 @@ NODE_GROUP = 0xFFFFFFFF  # in a frame: not for a group but for the node
 HOUSEKEEPING_S = 1.0
 BUSY_S = 2.0  # a group that did nothing for so long is quiet
 QUIET_TICKS = 4  # and is looked at only every so many ticks
+DROPPED = ".dropped"  # behind the name of a folder that is being removed
 JOURNAL_FILES_CALM = 4  # with more files than this, groups that hold the oldest checkpoint first
 
 
@@ -107,6 +110,7 @@ class Host:
         self._woken: dict[RaftGroup, None] = {}  # in order: a set would not repeat itself
         self._turning = False
         self._unsynced: dict[RaftGroup, None] = {}
+        self._dropping: dict[int, int] = {}  # group -> what must be durable before it may come back
         self._busy: dict[int, float] = {}  # group -> until when it is looked at in every tick
         self._tick_count = 0
         self._beat_at = self._housekeeping_at = 0.0
@@ -145,12 +149,18 @@ class Host:
         )
         self.journal.on_failed = self.fail
         self.journal.add_listener(self._journal_synced)
+        if self._disk.exists(self._env.folder):
+            # Names that went may be gone in the system's cache alone: on disk first, before the
+            # journal forgets their entries.
+            self._disk.sync_folder(self._env.folder)
         for name in self._disk.names(self._env.folder):
             if name.isdigit():
                 self._open_group(int(name))
+            elif name.endswith(DROPPED):
+                self._disk.remove_folder(f"{self._env.folder}/{name}")
         for group_id in self.journal.groups():
             if group_id not in self.groups:
-                self.journal.drop_group(group_id)  # a drop that a crash cut short
+                self._forget_entries(group_id)  # a drop that a crash cut short
         self.running = True
         self._network.attach(self)
         self._timer = self._scheduler.call_later(0, self._tick)
@@ -173,15 +183,20 @@ class Host:
         member that waits to be added by the group's leader. Blocks shortly."""
         if group_id in self.groups:
             raise RefusedError(f"group {group_id} exists already")
+        if self._dropping.get(group_id, 0) > self.journal.durable_sequence:
+            raise RefusedError(f"group {group_id} is still being dropped; try again in a moment")
+        self._dropping.pop(group_id, None)
+        self.journal.group(group_id)  # refused before anything is on disk, if there is no room
         replica.create_store(self._env, group_id, config, self._machine_for(group_id))
         group = self._open_group(group_id)
         assert group is not None
         return group
 
     def drop_group(self, group_id: int) -> None:
-        """Forget a group this node is no longer a member of. The folder goes first: what is left
-        in the journal after a crash is found at the next start; a vote must not be forgotten
-        while the group could come back."""
+        """Let go of a group this node is no longer a member of; done a moment later, behind what
+        the worker still does for it. The folder goes first: what is left in the journal after a
+        crash is found at the next start. The journal keeps term and vote for good, a few bytes:
+        added again, this node is still the same voter."""
         one = self._replicas.pop(group_id)
         group = self.groups.pop(group_id)
         self._busy.pop(group_id, None)
@@ -190,16 +205,36 @@ class Host:
         if not group.stopped:
             group.stop(RefusedError(f"group {group_id} was dropped from this node"))
         one.close()
-        self._disk.remove_folder(f"{self._env.folder}/{group_id:08d}")
-        self._disk.sync_folder(self._env.folder)
-        self.journal.drop_group(group_id)
+        self._dropping[group_id] = sys.maxsize
+        folder = f"{self._env.folder}/{group_id:08d}"
+
+        self._env.worker.run(partial(self._remove, folder), partial(self._dropped, group_id))
+
+    def _remove(self, folder: str) -> None:
+        """A group's folder goes at once, by another name: half of one would be damage. Blocks."""
+        with durable.disk_errors("removing", folder):
+            self._disk.remove_folder(folder + DROPPED)
+            self._disk.rename(folder, folder + DROPPED)
+            self._disk.sync_folder(self._env.folder)
+            self._disk.remove_folder(folder + DROPPED)
+
+    def _dropped(self, group_id: int, _result: object, error: BaseException | None) -> None:
+        if error is not None:
+            self.fail(replica.as_lograft(error, f"group {group_id} could not be dropped"))
+        elif self.running and self.failed is None:
+            self._forget_entries(group_id)
+            self._dropping[group_id] = self.journal.next_sequence - 1
+
+    def _forget_entries(self, group_id: int) -> None:
+        log = self.journal.group(group_id)
+        if log.last_index > 0:
+            log.reset(base_index=0, base_term=0)
 
     def _open_group(self, group_id: int) -> RaftGroup | None:
         store = CheckpointStore(self._disk, self._env.folder, group_id)
         manifest = store.open()
         if manifest is None:  # a creation that a crash cut short: it never took part
-            self._disk.remove_folder(store.folder)
-            self._disk.sync_folder(self._env.folder)
+            self._remove(store.folder)
             return None
         log = self.journal.group(group_id)
         one = Replica(self._env, store, manifest, log, self._machine_for(group_id))
@@ -242,19 +277,26 @@ class Host:
         logger.info(
             "event=role group=%d role=%s term=%d", group.group_id, group.role.name, group.term
         )
-        self._listener.on_role(group)
+        self._tell(group, partial(self._listener.on_role, group))
 
     def leads(self, group: RaftGroup) -> None:
-        self._listener.on_leads(group)
+        self._tell(group, partial(self._listener.on_leads, group))
 
     def halted(self, group: RaftGroup, error: LograftError) -> None:
-        self._listener.on_halted(group, error)
+        self._tell(group, partial(self._listener.on_halted, group, error))
+
+    def _tell(self, group: RaftGroup, call: Callable[[], None]) -> None:
+        """A listener that raises must not end what the group is in the middle of; it halts next."""
+        try:
+            call()
+        except Exception as error:
+            self._scheduler.call_soon(self._broken, group, error)
 
     def offered(self, group: RaftGroup, peer: str, offer: Offer) -> None:
         self._replicas[group.group_id].offered(peer, offer)
 
-    def offer_for(self, group: RaftGroup) -> tuple[int, int, int, int]:
-        return self._replicas[group.group_id].offer_for()
+    def offer_for(self, group: RaftGroup, again: int) -> tuple[int, int, int, int]:
+        return self._replicas[group.group_id].offer_for(again)
 
     # From the network (NetworkEvents)
 
@@ -279,6 +321,8 @@ class Host:
             group.peer_gone(peer)
 
     def on_frame(self, peer: str, frame: memoryview) -> None:
+        if not self.running:
+            return
         group_id, message = codec.decode(frame)
         if isinstance(message, NodeMessage):
             self._on_node_message(peer, message)
@@ -316,6 +360,13 @@ class Host:
     # Time and the journal
 
     def _tick(self) -> None:
+        try:
+            self._tick_once()
+        finally:
+            if self.running:
+                self._timer = self._scheduler.call_later(self._timing.heartbeat_s / 2, self._tick)
+
+    def _tick_once(self) -> None:
         now = self._clock.now_s()
         if now >= self._beat_at:
             self._beat_at = now + self._timing.heartbeat_s * 0.9
@@ -324,17 +375,17 @@ class Host:
         self._tick_count += 1
         everyone = self._tick_count % QUIET_TICKS == 0
         for group_id in list(self._replicas if everyone else self._busy):
-            self._mind(self._replicas[group_id])
+            one = self._replicas.get(group_id)
+            if one is not None:
+                self._guarded(one.group, partial(self._mind, one))
             if self._busy.get(group_id, now) < now:
                 del self._busy[group_id]
         if now >= self._housekeeping_at and self.failed is None:
             self._housekeeping_at = now + HOUSEKEEPING_S
             self._keep_house()
-        if self.running:
-            self._timer = self._scheduler.call_later(self._timing.heartbeat_s / 2, self._tick)
 
     def _mind(self, one: Replica) -> None:
-        self._guarded(one.group, one.group.timer)
+        one.group.timer()
         one.timer()
         if self.failed is None and not one.group.stopped:
             one.group.trim()  # followers may have caught up since the checkpoint
@@ -357,12 +408,14 @@ class Host:
         urgent: set[int] = set()
         if self.journal.stats.file_count > JOURNAL_FILES_CALM:
             urgent.update(self.journal.oldest_pinning_groups())
-        for group_id, one in self._replicas.items():
-            if one.group.stopped:
-                continue
-            self._look_for_damage(one.group)
-            if group_id in urgent:
-                one.checkpoint()
+        for group_id, one in list(self._replicas.items()):
+            if not one.group.stopped:
+                self._guarded(one.group, partial(self._keep_group, one, urgent=group_id in urgent))
+
+    def _keep_group(self, one: Replica, *, urgent: bool) -> None:
+        self._look_for_damage(one.group)
+        if urgent:
+            one.checkpoint()
 
     def _look_for_damage(self, group: RaftGroup) -> None:
         damage = group.machine.damaged()
@@ -387,10 +440,19 @@ class Host:
         try:
             call()
         except Exception as error:
-            logger.exception("event=group_broken group=%d", group.group_id)
-            halt = HaltError(f"group {group.group_id}: {error!r}")
-            halt.__cause__ = error
-            group.halt(halt)
+            self._broken(group, error)
+
+    def _broken(self, group: RaftGroup, error: Exception) -> None:
+        logger.error("event=group_broken group=%d", group.group_id, exc_info=error)
+        halt = HaltError(f"group {group.group_id}: {error!r}")
+        halt.__cause__ = error
+        self._halt(group, halt)
+
+    def _halt(self, group: RaftGroup, error: LograftError) -> None:
+        try:
+            group.halt(error)
+        except Exception:  # of whoever proposed; everyone has been told, and the group has stopped
+            logger.exception("event=answer_failed group=%d", group.group_id)
 
     def fail(self, error: LograftError) -> None:
         """The disk failed: stop every group now. Nothing is written or tried again."""
@@ -398,6 +460,6 @@ class Host:
             return
         self.failed = error
         logger.critical("event=node_failed node=%s error=%r", self.node, str(error))
-        for group in self.groups.values():
-            group.halt(error)
+        for group in list(self.groups.values()):
+            self._halt(group, error)
         self._listener.on_failed(error)

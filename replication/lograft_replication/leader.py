@@ -36,7 +36,10 @@ class Leader:
         self.serve_at = 0.0  # from here on no earlier leader can believe in its lease
         self._quorum_from = 0.0  # from here on a majority must have been heard
         self._announcing = False  # a turn is planned to tell followers the commit mark
+        self._announce_now = False  # and this is it
         self.transfer: Transfer | None = None
+        self._hand_over_at = 0.0  # when others are asked next, should our state have holes
+        self._hand_over_count = 0
 
     def start(self) -> None:
         """Elected. Called by the library in the middle of its work: touches only sets of it."""
@@ -46,19 +49,24 @@ class Leader:
         # Alone, there is nobody whose lease we would have to wait for.
         self.serve_at = now + (core.election.wait_s() if core.other_voters else 0.0)
         self._quorum_from = now + core.timing.fallback_s
+        self._hand_over_at = now
         others = [peer for peer in core.config.members if peer != core.node]
-        self._progress = {peer: Progress(answered_at=now) for peer in others}
+        self._progress = {peer: self._new_progress(peer, now) for peer in others}
         core.library.connected.clear()
         for peer in others:
             if core.port.linked(peer):
                 core.library.connected.add(member(peer))
+
+    def _new_progress(self, peer: str, now: float) -> Progress:
+        absent_since = None if self._core.port.linked(peer) else now
+        return Progress(answered_at=now, absent_since=absent_since)
 
     def members_changed(self) -> None:
         core = self._core
         members = [peer for peer in core.config.members if peer != core.node]
         now = core.clock.now_s()
         self._progress = {
-            peer: self._progress.get(peer) or Progress(answered_at=now) for peer in members
+            peer: self._progress.get(peer) or self._new_progress(peer, now) for peer in members
         }
         core.library.connected.intersection_update({member(peer) for peer in members})
         for peer in members:
@@ -112,6 +120,8 @@ class Leader:
             logger.warning("event=leader_alone group=%d term=%d", core.group_id, core.term)
             return False
         for peer, progress in self._progress.items():
+            if not core.port.linked(peer):
+                continue  # it is asked when it comes back
             behind = self.match(peer) < core.log.last_index
             unanswered = progress.sent_at > progress.answered_at
             silent_s = now - max(progress.sent_at, progress.answered_at)
@@ -125,6 +135,7 @@ class Leader:
         progress = self._progress.get(peer)
         if progress is None:
             return
+        progress.absent_since = None
         progress.sent_commit = -1
         progress.probing = True
         progress.offered_at = -OFFER_S
@@ -135,6 +146,9 @@ class Leader:
 
     def link_down(self, peer: str) -> None:
         self._core.library.connected.discard(member(peer))
+        progress = self._progress.get(peer)
+        if progress is not None:
+            progress.absent_since = self._core.clock.now_s()
 
     def ask(self, peer: str) -> None:
         """Find out where this follower stands."""
@@ -163,6 +177,7 @@ class Leader:
         """Send entries at once; a commit mark alone waits a moment for entries to ride with."""
         library = self._core.library
         last = self._core.log.last_index
+        announce_now, self._announce_now = self._announce_now, False
         announce = False
         for node in library.connected:
             progress = self._progress[node.id]
@@ -170,14 +185,17 @@ class Leader:
                 library.replicate()
                 return
             announce = announce or progress.sent_commit < library.commit_index
-        if announce and not self._announcing:
+        if announce and announce_now:
+            library.replicate()
+        elif announce and not self._announcing:
             self._announcing = True
             self._core.port.later(self._core.timing.announce_s, self._announce)
 
     def _announce(self) -> None:
         self._announcing = False
         if self._core.group.is_leader:
-            self._core.library.replicate()
+            self._announce_now = True
+            self._core.wake()
 
     def match(self, peer: str) -> int:
         return self._core.library.match_index.get(member(peer), 0)
@@ -213,7 +231,8 @@ class Leader:
         progress.sent_at = now
         if now - progress.offered_at < OFFER_S:
             return
-        index, term, manifest_bytes, manifest_crc = core.port.offer_for(core.group)
+        again = progress.offered_index
+        index, term, manifest_bytes, manifest_crc = core.port.offer_for(core.group, again)
         progress.offered_at = now
         progress.offered_index = index
         commit = core.library.commit_index
@@ -271,15 +290,27 @@ class Leader:
         return core.log.bytes_between(first, sent) < core.limits.window_bytes_max
 
     def trim_point(self, checkpoint_index: int) -> int:
-        """As far as the checkpoint goes, but not past what a reachable follower still lacks,
-        unless it is so far behind that it must install anyway."""
+        """As far as the checkpoint goes, but not past what a follower still lacks, unless it is
+        so far or so long behind, or away, that it must install anyway."""
         core = self._core
+        limits = core.limits
+        now = core.clock.now_s()
         point = checkpoint_index
         for peer, progress in self._progress.items():
-            has = max(self.match(peer), progress.offered_index)
-            if not core.port.linked(peer) or not core.log.base_index <= has < point:
+            # Of one that has not answered yet in this term we know nothing: keep what there is.
+            has = max(self.match(peer), progress.offered_index) or core.log.base_index
+            if has >= checkpoint_index:
+                progress.behind_since = None
                 continue
-            if core.log.bytes_between(has + 1, core.log.last_index) <= core.limits.lag_bytes_max:
+            if progress.behind_since is None:
+                progress.behind_since = now
+            away = progress.absent_since
+            if (
+                core.log.base_index <= has < point
+                and core.log.bytes_between(has + 1, core.log.last_index) <= limits.lag_bytes_max
+                and now - progress.behind_since < limits.lag_s_max
+                and (away is None or now - away < limits.absent_s_max)
+            ):
                 point = has
         return point
 
@@ -296,6 +327,20 @@ class Leader:
         deadline = core.clock.now_s() + core.timing.transfer_s
         self.transfer = Transfer(target, deadline, done)
         self.continue_transfer()
+
+    def offer_to_others(self) -> None:
+        """Our state has holes: now and then ask a voter to take over, each in its turn, for one of
+        them may be no better. In between we lead as well as we can."""
+        core = self._core
+        now = core.clock.now_s()
+        reachable = [peer for peer in core.other_voters if core.port.linked(peer)]
+        if self.transfer is not None or now < self._hand_over_at or not reachable:
+            return
+        self._hand_over_at = now + core.timing.unfit_s
+        reachable.sort(key=lambda peer: (self.match(peer), peer), reverse=True)
+        target = reachable[self._hand_over_count % len(reachable)]
+        self._hand_over_count += 1
+        self.begin_transfer(target, lambda _why_not: None)
 
     def continue_transfer(self) -> None:
         """Once the successor has everything, tell it to stand for election."""

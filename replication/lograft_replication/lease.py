@@ -3,7 +3,8 @@
 A leader serves only while a majority of voters answered heartbeats that it SENT within `lease_s`;
 an answer is a promise not to elect anyone else for `election_s_min`, which is longer. A new leader
 waits until no earlier one can still believe in its lease: each vote says how long that may be for
-the voter, and the largest of those answers covers every majority the old leader may have had.
+the voter (with room for a slower clock), and the largest of those answers covers every majority
+the old leader may have had.
 Safety of the log never rests on this (epochs do that); the lease avoids duplicates.
 """
 

@@ -49,6 +49,7 @@ class Machine(Protocol):
 
     def damaged(self) -> str:
         """What this copy of the state can no longer serve, or "". Such a member follows and votes
-        but does not lead while another can, and so never hands its holes to others."""
+        but does not lead while another can, so that holes are not handed to others; when every
+        voter has some, one of them leads nevertheless."""
 
     def close(self) -> None: ...

@@ -18,7 +18,9 @@ class Progress:
     reset_at: float = -1.0  # when it last asked to go back, and to which index
     reset_index: int = -1
     offered_at: float = -1e9
-    offered_index: int = -1  # the checkpoint it is pulling; entries above are kept for it
+    offered_index: int = 0  # the checkpoint it is pulling; entries above are kept for it
+    behind_since: float | None = None  # it lacks what the journal could forget but for it
+    absent_since: float | None = None  # there is no link to it
     confirmed_at: float = float("-inf")  # send time of the last heartbeat it confirmed
 
     def repeated_reset(self, index: int, now: float, period_s: float) -> bool:

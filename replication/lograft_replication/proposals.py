@@ -58,7 +58,14 @@ class Proposals:
         self._ready.extend((done, Unknown(reason)) for _, done in waiting.values())
 
     def tell(self) -> None:
-        """Call back for what was answered; callbacks may propose again."""
+        """Call back for what was answered; callbacks may propose again. One that raises keeps
+        nobody else from an answer."""
         ready, self._ready = self._ready, []
+        mistakes: list[Exception] = []
         for done, outcome in ready:
-            done(outcome)
+            try:
+                done(outcome)
+            except Exception as error:
+                mistakes.append(error)
+        if mistakes:
+            raise mistakes[0]

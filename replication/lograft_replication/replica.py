@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from lograft_log.background import Background
 from lograft_log.env import Disk
 from lograft_replication import bulk
+from lograft_replication import manifest as manifests
 from lograft_replication.bulk import PullServer
 from lograft_replication.checkpoint import CheckpointStore
 from lograft_replication.core import Surroundings
@@ -50,8 +51,11 @@ def create_store(env: ReplicaEnv, group_id: int, config: Config, machine: Machin
     store = CheckpointStore(env.disk, env.folder, group_id)
     if store.open() is not None:
         raise StorageError(f"group {group_id} exists already in {store.folder}", path=store.folder)
-    machine.restore(b"", store.state_folder)
-    store.take(machine.capture(), index=GENESIS_INDEX, term=0, config=config)
+    try:
+        machine.restore(b"", store.state_folder)
+        store.take(machine.capture(), index=GENESIS_INDEX, term=0, config=config)
+    finally:
+        machine.close()
 
 
 def match_log(log: GroupJournal, manifest: Manifest) -> None:
@@ -88,6 +92,7 @@ class Replica:
         self._source = ""  # whom we pull from
         self._offer: Offer | None = None
         self._checkpointing = False
+        self._closed = False
         self._checkpoint_at = self._clock.now_s()
         match_log(log, manifest)
         machine.restore(manifest.payload, store.state_folder)
@@ -134,8 +139,10 @@ class Replica:
 
         def done(_result: object, error: BaseException | None) -> None:
             self._checkpointing = False
+            if self._closed:
+                return  # its files may have been closed under it; nobody needs it any more
             if error is not None:
-                self._env.on_failed(_as_lograft(error, "a checkpoint failed"))
+                self._env.on_failed(as_lograft(error, "a checkpoint failed"))
             elif not group.stopped:
                 group.checkpointed(index)
 
@@ -146,7 +153,13 @@ class Replica:
 
     # Serving and pulling them
 
-    def offer_for(self) -> tuple[int, int, int, int]:
+    def offer_for(self, again: int) -> tuple[int, int, int, int]:
+        """A member that pulls is offered the same checkpoint until it has it: checkpoints may come
+        faster than it can pull. The journal must still reach back to it."""
+        held = self._server.held(again) if again >= self.group.log.base_index else None
+        if held is not None:
+            old, data = held
+            return old.index, old.term, len(data), manifests.seal(data)
         placed = self._store.placed
         assert placed.manifest is not None
         manifest = placed.manifest
@@ -169,14 +182,14 @@ class Replica:
             self._puller.cancel()
         self._source, self._offer = peer, offer
         logger.info("event=pull_begins group=%d index=%d from=%s", *self._where(offer), peer)
-        self._puller = Puller(
+        self._puller = puller = Puller(
             self._env.disk,
             self._store,
             offer,
             self._clock,
             self._env.bulk_limits,
             lambda pull: self._env.send_pull(peer, pull),
-            self._pulled,
+            lambda manifest, error: self._pulled(puller, manifest, error),
             background=self._env.worker,
             requests=self._env.requests,
             throttle=self._env.throttle,
@@ -192,13 +205,15 @@ class Replica:
     def _where(self, offer: Offer) -> tuple[int, int]:
         return self.group.group_id, offer.index
 
-    def _pulled(self, manifest: Manifest | None, error: Exception | None) -> None:
+    def _pulled(self, puller: Puller, manifest: Manifest | None, error: Exception | None) -> None:
+        if puller is not self._puller:
+            return  # it had failed already when another took its place
         group = self.group
         if manifest is None:
             logger.warning("event=pull_failed group=%d error=%r", group.group_id, str(error))
             self._puller = self._offer = None
             return
-        if group.stopped or manifest.index <= group.commit_index:
+        if group.stopped or not group.lacks(manifest.index, manifest.term):
             self._end_pull(cancel=True)  # entries came faster than the checkpoint
             return
         group.freeze()
@@ -212,10 +227,10 @@ class Replica:
             if error is None:
                 try:
                     self.group.machine.restore(manifest.payload, self._store.state_folder)
-                except (LograftError, OSError) as caught:
+                except Exception as caught:  # whatever it is, the group cannot go on from here
                     error = caught
             if error is not None:
-                self._env.on_failed(_as_lograft(error, "an install failed"))
+                self._env.on_failed(as_lograft(error, "an install failed"))
                 return
             logger.info("event=installed group=%d index=%d", manifest.group, manifest.index)
             self.group.installed(manifest)
@@ -234,16 +249,21 @@ class Replica:
 
     def timer(self) -> None:
         self._server.on_timer()
-        if self._puller is not None:
+        if self._puller is None or self._offer is None or self.group.frozen:
+            return
+        if self.group.lacks(self._offer.index, self._offer.index_term):
             self._puller.on_timer()
+        else:  # its source may never come back, and no checkpoint is taken while we pull
+            self._end_pull(cancel=True)
 
     def close(self) -> None:
+        self._closed = True
         self._end_pull(cancel=True)
         self._server.close()
         self.group.machine.close()
 
 
-def _as_lograft(error: BaseException, what: str) -> LograftError:
+def as_lograft(error: BaseException, what: str) -> LograftError:
     if isinstance(error, LograftError):
         return error
     wrapped = StorageError(f"{what}: {error!r}")

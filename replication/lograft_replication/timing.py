@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+LEASE_ROOM = 1.1  # clocks may differ in speed by almost so much
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Seconds. The lease must end before any voter may turn to another leader:
-    lease_s < election_s_min, with room for clocks that run at slightly different speeds."""
+    """Seconds. The lease must end before any voter may turn to another leader, and before any
+    voter says that it has; each by its own clock, hence the room between lease_s, lease_told_s and
+    election_s_min."""
 
     heartbeat_s: float = 0.1
     election_s_min: float = 0.8
@@ -18,10 +21,17 @@ class Timing:
     announce_s: float = 0.005  # a commit waits this long for entries to ride with
     probe_s: float = 0.3  # silence after which a follower is asked again where it stands
     transfer_s: float = 1.0  # a planned transfer that takes longer is given up
+    unfit_s: float = 10.0  # a member whose state has holes waits so much longer before it stands,
+    # and as leader asks another to take over this often
     checkpoint_s: float = 60.0
 
+    @property
+    def lease_told_s(self) -> float:
+        """How long a voter says that a leader it answered may believe in its lease."""
+        return self.lease_s * LEASE_ROOM
+
     def __post_init__(self) -> None:
-        assert self.lease_s * 1.1 <= self.election_s_min < self.election_s_max, self
+        assert self.lease_told_s <= self.election_s_min < self.election_s_max, self
         assert self.heartbeat_s * 3 < self.lease_s, self
 
 
@@ -35,7 +45,8 @@ class GroupLimits:
     apply_bytes_max: int = 8 << 20  # applied in one turn of the loop
     checkpoint_bytes: int = 64 << 20  # journal bytes of a group that call for a checkpoint
     lag_bytes_max: int = 4 << 30  # a reachable follower further behind than this installs
-    lag_s_max: float = 3600.0
+    lag_s_max: float = 3600.0  # or behind for longer than this
+    absent_s_max: float = 60.0  # one that is away (a restart) is waited for as long
     learner_lag_bytes_max: int = 1 << 20  # a learner nearer than this may become a voter
 
     def __post_init__(self) -> None:

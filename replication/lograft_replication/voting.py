@@ -101,7 +101,8 @@ class Voting:
 
     def on_timeout_now(self, sender: str, message: TimeoutNow) -> None:
         core = self._core
-        if message.term == core.term and sender == core.library.leader and core.group.is_voter:
+        able = core.group.is_voter and not core.group.unfit
+        if able and message.term == core.term and sender == core.library.leader:
             self._campaign(transfer=True)
 
     def _campaign(self, *, transfer: bool) -> None:

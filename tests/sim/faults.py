@@ -18,6 +18,7 @@ from sim.node import FOLDER, SimNode
 from sim.profile import Profile
 
 JOURNAL = f"{FOLDER}/journal/"
+VOTERS_TO_LOSE_ONE = 3
 CRASH_POINT_MAX = 80  # changes of the disk until a crash point strikes
 
 
@@ -59,6 +60,9 @@ class Faults:
             node.volume.capacity_bytes = CAPACITY_BYTES
             node.volume.sync_errors = 0
             node.volume.crash_at(0)
+            if node.process is not None:  # else a group that is to live there alone waits for ever
+                for machine in node.process.machines.values():
+                    machine.holes = ""
 
     def _turn(self) -> None:
         if not self._running:
@@ -220,6 +224,17 @@ class Faults:
     def _move_member(self) -> None:
         self._keeper.move(self._rng.randrange(self._profile.group_count))
 
+    def _resize(self) -> None:
+        self._keeper.resize(self._rng.randrange(self._profile.group_count))
+
+    def _holes(self) -> None:
+        """A copy of the state turns out to have holes, for as long as its process lives."""
+        node = self._any()
+        if node.process is not None and node.process.machines:
+            group_id = self._rng.choice(sorted(node.process.machines))
+            self._note(f"{node.name} has holes in group {group_id}")
+            node.process.machines[group_id].holes = "as asked"
+
     def _transfer(self) -> None:
         found = self._keeper.leader(self._rng.randrange(self._profile.group_count))
         if found is None:
@@ -248,9 +263,15 @@ class Faults:
         return one.id, two.id
 
     def _victim(self) -> SimNode | None:
-        """A node whose data may go: everything else is whole, and nothing is lost already."""
-        whole = all(map(self._keeper.is_whole, self._keeper.wanted))
-        if not whole or any(node.is_damaged for node in self._nodes):
+        """A node whose data may go: everything else is whole, nothing is lost already, and no
+        group lives on so few nodes that it could not do without one."""
+        wanted = self._keeper.wanted
+        whole = all(map(self._keeper.is_whole, wanted))
+        if (
+            not whole
+            or min(map(len, wanted.values())) < VOTERS_TO_LOSE_ONE
+            or any(node.is_damaged for node in self._nodes)
+        ):
             return None
         return self._any()
 

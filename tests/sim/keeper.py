@@ -13,7 +13,7 @@ from lograft_replication.group import RaftGroup
 from lograft_replication.host import Host
 from lograft_replication.membership import Config
 from lograft_replication.proposals import Outcome
-from lograft_wire.errors import StorageError
+from lograft_wire.errors import RefusedError, StorageError
 from sim.loop import SimLoop
 from sim.node import SimNode
 from sim.profile import Profile
@@ -78,6 +78,15 @@ class Keeper:
             self.wanted[group_id] = sorted({*wanted, came} - {gone})
             self._note(f"group {group_id} moves from {gone} to {came}")
 
+    def resize(self, group_id: int) -> None:
+        """Want another number of voters, down to one; never while some data may be damaged."""
+        if any(node.is_damaged for node in self._nodes.values()):
+            return
+        names = sorted(self._nodes)
+        count = self._rng.randint(1, len(names))
+        self.wanted[group_id] = sorted(self._rng.sample(names, count))
+        self._note(f"group {group_id} shall live on {self.wanted[group_id]}")
+
     def _turn(self) -> None:
         for node in self._nodes.values():
             self._mind(node)
@@ -114,6 +123,18 @@ class Keeper:
                 self._ask(node, group, "transfer", self._rng.choice(ids))
             else:
                 self._ask(node, group, "remove", next(one for one in extra if one != node.id))
+        elif self.is_whole(group_id):
+            self._drop_elsewhere(group_id)
+
+    def _drop_elsewhere(self, group_id: int) -> None:
+        """Nodes the group has left forget it."""
+        for name, node in self._nodes.items():
+            process, host = node.process, node.host
+            if name in self.wanted[group_id] or process is None or host is None:
+                continue
+            if node.is_running and host.failed is None and group_id in host.groups:
+                self._note(f"{name} drops group {group_id}")
+                process.scheduler.run(host.drop_group, group_id)
 
     def _open(self, name: str, group_id: int) -> bool:
         """A node must know the group before it can learn it."""
@@ -128,6 +149,8 @@ class Keeper:
     def _create(self, node: SimNode, host: Host, group_id: int) -> None:
         try:
             host.create_group(group_id, Config())
+        except RefusedError:
+            return  # it is still being dropped
         except StorageError as error:  # its caller must end the process, as at a start
             node.cannot(f"create group {group_id}: {error}")
 

@@ -31,7 +31,9 @@ FAULTS = (
     "flip_bit",
     "lose_volume",
     "move_member",
+    "resize",
     "transfer",
+    "holes",
     "checkpoint",
 )
 THEMES = (
@@ -40,10 +42,14 @@ THEMES = (
     ("lose_volume", "flip_bit", "move_member", "checkpoint", "transfer", "kill", "reset_link"),
     ("full_disk", "sync_error", "crash_point", "slow_disk", "checkpoint", "stop", "power_cut"),
     ("slow_disk", "checkpoint", "kill", "kill_leader", "power_cut", "cut_link"),
+    ("resize", "move_member", "transfer", "kill_leader", "isolate", "pause", "power_cut"),
+    ("holes", "transfer", "kill_leader", "isolate", "cut_link", "checkpoint"),
     FAULTS,
 )
 FAULTS_AT_LEAST = 3  # kinds in one run
 
+DRIFT_MAX = 0.045  # the lease allows for clocks that differ by so much from the true time
+BURST_BYTES = 4 << 10
 TIMING = Timing()
 GROUP_LIMITS = GroupLimits(command_bytes_max=4 << 10, append_bytes_max=8 << 10)
 JOURNAL_LIMITS = JournalLimits(file_bytes=32 << 10, entry_bytes_max=8 << 10, group_count_max=8)
@@ -89,6 +95,7 @@ def draw(seed: int) -> Profile:
         faults=tuple(sorted(faults)),
         fault_gap_s=rng.choice(((0.05, 0.5), (0.05, 1.0), (0.3, 2.0))),
         client_gap_s=rng.choice(((0.002, 0.02), (0.005, 0.05))),
+        clock_drift=rng.choice((0.0, 0.01, DRIFT_MAX)),
         disk_choices_s=rng.choice(((0.0002, 0.001, 0.005), (0.001, 0.005, 0.03, 0.2))),
         limits=replace(
             GROUP_LIMITS,
@@ -96,6 +103,8 @@ def draw(seed: int) -> Profile:
             apply_bytes_max=rng.choice((1 << 10, 64 << 10)),
             checkpoint_bytes=rng.choice((8 << 10, 64 << 10, 1 << 20)),
             lag_bytes_max=rng.choice((4 << 10, 64 << 10)),
+            lag_s_max=rng.choice((1.0, 3600.0)),
+            absent_s_max=rng.choice((0.0, 2.0)),
             learner_lag_bytes_max=rng.choice((16 << 10, 1 << 20)),
         ),
         journal=replace(
@@ -104,4 +113,6 @@ def draw(seed: int) -> Profile:
             flush_bytes_max=rng.choice((2 << 10, 64 << 10)),
             memory_bytes_max=rng.choice((0, 8 << 10, 1 << 20)),
         ),
+        # A slow pull takes seconds, while checkpoints go on.
+        bulk=replace(BULK_LIMITS, bytes_per_s=rng.choice((100e6, 20e3)), burst_bytes=BURST_BYTES),
     )

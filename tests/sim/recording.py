@@ -38,6 +38,7 @@ class RecordingMachine:
     def __init__(self, *, disk: Disk, observer: Observer) -> None:
         self.index = 0  # of the last command applied
         self.digest = bytes(DIGEST_BYTES)
+        self.holes = ""  # what a fault says is wrong with this copy
         self._disk = disk
         self._observer = observer
         self._count = 0
@@ -91,7 +92,7 @@ class RecordingMachine:
             self._observer.restored(self.index, self.digest)
 
     def damaged(self) -> str:
-        return ""  # damage is found by `restore`, which refuses it
+        return self.holes  # other damage is found by `restore`, which refuses it
 
     def close(self) -> None:
         if self._file is not None:

@@ -94,7 +94,7 @@ class GroupDesk:
         self.roles: list[str] = []
         self.led: list[int] = []
         self.errors: list[LograftError] = []
-        self._woken = False
+        self.woken = False
         self._delayed: list[Callable[[], None]] = []
         self.group = RaftGroup(
             group_id=GROUP,
@@ -125,7 +125,7 @@ class GroupDesk:
         return peer in self.links
 
     def wake(self, _group: RaftGroup) -> None:
-        self._woken = True
+        self.woken = True
 
     def journaled(self, _group: RaftGroup) -> None:
         pass
@@ -145,7 +145,7 @@ class GroupDesk:
     def offered(self, _group: RaftGroup, peer: str, offer: Offer) -> None:
         self.offers.append((peer, offer))
 
-    def offer_for(self, group: RaftGroup) -> tuple[int, int, int, int]:
+    def offer_for(self, group: RaftGroup, _again: int) -> tuple[int, int, int, int]:
         return group.checkpoint_index, self.log.base_term, 100, 7
 
     def _synced(self) -> None:
@@ -154,8 +154,8 @@ class GroupDesk:
     # What a test does
 
     def turn(self) -> None:
-        while self._woken:
-            self._woken = False
+        while self.woken:
+            self.woken = False
             self.group.turn()
 
     def sync(self) -> None:
@@ -170,6 +170,7 @@ class GroupDesk:
         delayed, self._delayed = self._delayed, []
         for callback in delayed:
             callback()
+        self.turn()
 
     def hear(self, sender: str, message: GroupMessage) -> None:
         self.group.receive(sender, message)

@@ -150,6 +150,16 @@ def test_silent_follower_is_asked_where_it_stands(desk: GroupDesk) -> None:
     assert [message.prev_index for message in appends(desk, B)] == [3]
 
 
+def test_follower_without_a_link_keeps_nobody_busy(desk: GroupDesk) -> None:
+    desk.ack(B)
+    desk.links.discard(C)
+    desk.group.link_down(C)
+    desk.group.confirmed(B, desk.clock.now_s() + 1)
+    desk.pass_time(TIMING.probe_s * 2)
+    desk.group.timer()
+    assert not desk.woken
+
+
 def test_follower_behind_the_journal_is_offered_the_checkpoint(desk: GroupDesk) -> None:
     desk.ack(B)
     for text in (b"1", b"2", b"3"):
@@ -158,6 +168,8 @@ def test_follower_behind_the_journal_is_offered_the_checkpoint(desk: GroupDesk) 
     desk.ack(B)
     desk.links.discard(C)
     desk.group.link_down(C)
+    desk.pass_time(GroupLimits().absent_s_max * 2)
+    desk.group.confirmed(B, desk.clock.now_s())
     desk.group.checkpointed(4)
     assert desk.log.base_index == 4
     desk.links.add(C)
@@ -181,6 +193,60 @@ def test_journal_keeps_what_a_reachable_follower_lacks(desk: GroupDesk) -> None:
     desk.ack(C, 4)
     desk.group.trim()
     assert desk.log.base_index == 4
+
+
+def trimmed_under_load(desk: GroupDesk, *, seconds: float) -> int:
+    """C has index 2 and no more while b and we go on, with checkpoints; the base at the end."""
+    desk.ack(C, 2)
+    for _ in range(10):
+        desk.pass_time(seconds / 10)
+        desk.propose(b"x")
+        desk.sync()
+        desk.ack(B)
+        desk.group.checkpointed(desk.group.applied_index)
+    return desk.log.base_index
+
+
+def test_follower_that_is_behind_for_too_long_must_install(tmp_path: Path) -> None:
+    limits = GroupLimits(command_bytes_max=2048, append_bytes_max=8192, lag_s_max=100.0)
+    desk = GroupDesk(tmp_path, limits=limits)
+    desk.elect()
+    assert trimmed_under_load(desk, seconds=90.0) == 2
+    assert trimmed_under_load(desk, seconds=90.0) == desk.group.applied_index
+
+
+def test_follower_that_restarts_finds_the_journal_as_it_left_it(desk: GroupDesk) -> None:
+    """Otherwise every restart under load would end in an install of the whole state."""
+    desk.ack(C, 2)
+    desk.links.discard(C)
+    desk.group.link_down(C)
+    assert trimmed_under_load(desk, seconds=30.0) == 2
+    desk.links.add(C)
+    desk.group.link_up(C)
+    desk.turn()
+    desk.take()
+    desk.hear(C, Appended(1, 3, reset=True, success=False))
+    assert appends(desk, C)[-1].prev_index == 2
+
+
+def test_new_leader_forgets_nothing_before_it_knows_where_followers_stand(desk: GroupDesk) -> None:
+    for text in (b"1", b"2", b"3"):
+        desk.propose(text)
+    desk.sync()
+    desk.ack(B)
+    desk.group.checkpointed(5)
+    assert desk.log.base_index == 1  # nothing was heard of c yet
+    desk.ack(C, 4)
+    desk.group.trim()
+    assert desk.log.base_index == 4
+
+
+def test_follower_that_stays_away_keeps_nothing_in_the_journal(desk: GroupDesk) -> None:
+    desk.ack(C, 2)
+    desk.links.discard(C)
+    desk.group.link_down(C)
+    desk.pass_time(GroupLimits().absent_s_max)
+    assert trimmed_under_load(desk, seconds=1.0) == desk.group.applied_index
 
 
 def test_leader_alone_steps_down_and_its_proposals_are_unknown(desk: GroupDesk) -> None:

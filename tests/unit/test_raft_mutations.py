@@ -26,11 +26,13 @@ from lograft_replication.members import Members
 from lograft_replication.messages import Appended, Stale
 from lograft_replication.progress import Progress
 from lograft_replication.proposals import Proposals
+from lograft_replication.timing import Timing
 from lograft_replication.voting import Voting
 from sim import mutations
 from support.group_desk import GroupDesk
 from unit import test_raft_follower as follower_tests
 from unit import test_raft_leader as leader_tests
+from unit import test_raft_lease as lease_tests
 
 RECORD = Path(__file__).parents[2] / "docs/decisions/0003-pysyncobj-held-to-its-promises.md"
 Patch = pytest.MonkeyPatch
@@ -203,6 +205,16 @@ DIRECTED = {
         (22,),
         attribute(lease, "wait_s", always(0.0)),
         leader_tests.test_leader_waits_out_the_lease_of_the_one_before,
+    ),
+    "clocks run alike": Directed(
+        (22,),
+        attribute(Timing, "lease_told_s", property(lambda self: self.lease_s)),
+        lease_tests.test_vote_leaves_room_for_a_leader_whose_clock_is_slow,
+    ),
+    "one dead leader ends every lease": Directed(
+        (22,),
+        attribute(Election, "leader_gone", lambda self: setattr(self, "_contact_at", 0.0)),
+        lease_tests.test_death_of_a_leader_does_not_end_the_lease_of_the_one_before,
     ),
     "old entries commit by count": Directed(
         (5,),
