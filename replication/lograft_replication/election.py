@@ -19,6 +19,7 @@ class Election:
         self._rng = rng
         self._timing = timing
         self._elect_at = 0.0
+        self._hasty_s: float | None = None  # the leader is probably dead: how soon to try again
         self._contact_at = NEVER  # when the leader of contact_term was last answered
         self._contact_term = term
         # When a leader of an earlier term may have been answered last. A process that starts does
@@ -41,14 +42,14 @@ class Election:
         self._contact_term = term
         self._shielded_until = now + self._timing.election_s_min
         self._pre_votes = None
+        self._hasty_s = None
         self.postpone()
 
     def lost_link(self) -> None:
         """The link to the leader was reset: it is probably dead, so do not wait long."""
         self._shielded_until = NEVER
-        self._elect_at = self._clock.now_s() + self._rng.uniform(
-            self._timing.reset_s_min, self._timing.reset_s_max
-        )
+        self._hasty_s = self._timing.reset_s_max
+        self._try_again()
 
     def leader_gone(self) -> None:
         """The leader's process is proven dead, and its lease with it; those of leaders before it
@@ -60,6 +61,16 @@ class Election:
         self._elect_at = self._clock.now_s() + self._rng.uniform(
             self._timing.election_s_min, self._timing.election_s_max
         )
+
+    def _try_again(self) -> None:
+        """When to call the next election should this one come to nothing. With the leader probably
+        dead, a split vote need not cost a whole election time: soon, but each time less soon."""
+        if self._hasty_s is None or self._hasty_s > self._timing.election_s_min:
+            self.postpone()
+            return
+        wait_s = self._rng.uniform(self._timing.reset_s_min, self._hasty_s)
+        self._elect_at = self._clock.now_s() + wait_s
+        self._hasty_s *= 2
 
     def due(self, patience_s: float = 0.0) -> bool:
         return self._clock.now_s() >= self._elect_at + patience_s
@@ -77,7 +88,7 @@ class Election:
     def begin_pre_vote(self, term: int) -> None:
         self._pre_votes = set()
         self._pre_term = term
-        self.postpone()
+        self._try_again()
 
     def pre_vote(self, voter: str, term: int, *, majority: int) -> bool:
         """Count a pre-vote; True when with our own it makes a majority."""
@@ -93,7 +104,7 @@ class Election:
         """We stand for election; our own vote says what we know of earlier leaders."""
         self._pre_votes = None
         self._votes = {own: self.word()}
-        self.postpone()
+        self._try_again()
 
     def vote(self, voter: str, word: lease.VoterWord) -> bool:
         """Note a vote; False when this voter was counted before."""

@@ -39,7 +39,6 @@ class GroupJournal:
         self.term = 0
         self.vote: str | None = None
         self.entries_held = GroupEntries(memory)
-        self.dropped = False
         self.pinned_file: int | None = None  # the oldest file recovery would need for our entries
         self._recorder = recorder
         self._state_sequence = 0
@@ -168,12 +167,6 @@ class GroupJournal:
     def bytes_between(self, low: int, high: int) -> int:
         return self.entries_held.bytes_between(low, high)
 
-    def drop(self) -> None:
-        """The journal's part of `Journal.drop_group`: this view is dead from here on."""
-        self._forget_sequence, _ = self._record(Kind.DROP, index=0, term=0)
-        self.entries_held.reset(base_index=0, base_term=0)
-        self.dropped = True
-
     def update_pin(self) -> bool:
         """Let go of files behind what is durably forgotten; whether there is nothing left to do.
 
@@ -201,7 +194,6 @@ class GroupJournal:
     def _record(
         self, kind: Kind, *, index: int, term: int, flags: int = 0, payload: bytes = b""
     ) -> tuple[int, int]:
-        assert not self.dropped, self
         return self._recorder.record(
             kind, group=self.group_id, index=index, term=term, flags=flags, payload=payload
         )

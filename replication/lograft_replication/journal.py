@@ -148,7 +148,7 @@ class Journal:
         )
 
     def group(self, group_id: int) -> GroupJournal:
-        """The group's view, recovered or fresh; the same object each time until it is dropped."""
+        """The group's view, recovered or fresh; the same object each time."""
         found = self._groups.get(group_id)
         if found is None:
             if len(self._groups) >= self.limits.group_count_max:
@@ -160,11 +160,6 @@ class Journal:
 
     def groups(self) -> list[int]:
         return sorted(self._groups)
-
-    def drop_group(self, group_id: int) -> None:
-        """Forget the group, its vote too. Durable when `durable_sequence` says so."""
-        self._groups[group_id].drop()
-        del self._groups[group_id]
 
     @property
     def durable_sequence(self) -> int:
@@ -212,7 +207,7 @@ class Journal:
             raise self._failed
         if self._closing is not None:
             raise errors.StorageError("the journal is closed", path=self._folder)
-        if kind in (Kind.TRUNCATE, Kind.BASE, Kind.DROP):
+        if kind in (Kind.TRUNCATE, Kind.BASE):
             self._forgetting.add(self._groups[group])
         return self._lay(kind, group, index, term, flags, payload)
 
@@ -433,7 +428,7 @@ class Journal:
             return
         if self._durable_sequence < self._files[oldest.number + 1].first_sequence:
             return  # the next file's table must stand in for it
-        for group in [*self._groups.values(), *self._forgetting]:
+        for group in self._groups.values():
             if group.pinned_file is not None and group.pinned_file <= oldest.number:
                 return
         self._files.recycle_oldest()

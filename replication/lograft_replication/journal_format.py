@@ -53,8 +53,7 @@ class Kind(IntEnum):
     STATE = 3  # term in `term`, payload = vote
     TRUNCATE = 4  # entries from `index` on are forgotten
     BASE = 5  # the log begins behind (index, term)
-    DROP = 6  # the group is forgotten
-    MARK = 7  # only says what is durable
+    MARK = 6  # only says what is durable
 
 
 @dataclass(frozen=True, slots=True)

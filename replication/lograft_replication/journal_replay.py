@@ -60,9 +60,6 @@ class Replay:
                 group.entries_held.cut(record.index)
             case Kind.BASE:
                 _base(group, record)
-            case Kind.DROP:
-                group.entries_held.reset(base_index=0, base_term=0)  # frees their memory
-                del self.groups[record.group]
             case _:
                 raise ValueError(f"no record of kind {record.kind} belongs here")
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from lograft_replication.group_journal import GroupJournal
 from lograft_replication.journal import Journal
@@ -149,13 +149,11 @@ class JournalMachine(RuleBasedStateMachine):
         for group in self.journal.groups():
             self.trim(group, keep)
 
-    @precondition(lambda self: self.journal.groups())
-    @rule(choice=st.integers(0, 3))
-    def drop(self, choice: int) -> None:
-        groups = self.journal.groups()
-        group = groups[choice % len(groups)]
-        self.journal.drop_group(group)
-        del self.state[group]
+    @rule(group=GROUPS)
+    def start_anew(self, group: int) -> None:
+        self.view(group).reset(base_index=0, base_term=0)
+        model = self.state[group]
+        model.base, model.entries = (0, 0), []
         self.noted()
 
     @rule()
@@ -290,7 +288,7 @@ def test_long_random_runs(seed: int) -> None:
         (1, lambda: machine.reset(group(), rng.randrange(5))),
         (6, lambda: machine.trim(group(), rng.randrange(7))),
         (4, lambda: machine.trim_all(rng.randrange(4))),
-        (1, lambda: machine.journal.groups() and machine.drop(group())),
+        (1, lambda: machine.start_anew(group())),
         (20, machine.turn),
         (20, machine.write),
         (10, machine.help),

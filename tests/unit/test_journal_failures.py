@@ -31,7 +31,6 @@ def assert_stopped(desk: JournalDesk, durable: int) -> None:
         lambda: view.truncate(view.last_index),
         lambda: view.trim(view.last_index),
         lambda: view.reset(base_index=500, base_term=9),
-        lambda: desk.journal.drop_group(1),
     ]
     for refused in attempts:
         with pytest.raises(errors.StorageError):

@@ -160,21 +160,17 @@ def test_a_killed_journal_does_not_count_as_clean(tmp_path: object) -> None:
     assert again.journal.group(1).durable_index == 1
 
 
-def test_dropped_group_starts_anew_and_stays_so(tmp_path: object) -> None:
+def test_group_that_starts_anew_keeps_its_vote(tmp_path: object) -> None:
     desk = JournalDesk(env.RealDisk(), f"{tmp_path}/journal")
     desk.journal.group(1).save_state(term=9, vote="a@1")
     fill(desk, 1, count=5, term=9)
     desk.settle()
-    old = desk.journal.group(1)
-    desk.journal.drop_group(1)
-    assert desk.journal.groups() == []
-    with pytest.raises(AssertionError):
-        old.append(b"", index=6, term=9)
-    fill(desk, 1, count=2, term=1)
+    desk.journal.group(1).reset(base_index=0, base_term=0)
+    fill(desk, 1, count=2, term=9)
     desk.settle()
     assert desk.journal.stats.memory_bytes == 200
     again = JournalDesk(env.RealDisk(), f"{tmp_path}/journal").journal.group(1)
-    assert (again.term, again.vote, again.last_index) == (0, None, 2)
+    assert (again.term, again.vote, again.last_index) == (9, "a@1", 2)
 
 
 def test_our_own_mistakes_are_asserted(desk: JournalDesk) -> None:
