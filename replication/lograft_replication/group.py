@@ -292,12 +292,13 @@ class RaftGroup:
     def heartbeat(self, leader: str, term: int) -> bool:
         """The leader's node is alive. True is a promise not to elect anyone else for a while, so
         it is given only under a term that is on disk."""
+        library = self._library
         if (
             self._stopped is not None
             or self.frozen
-            or term != self.term
-            or self._library.role != FOLLOWER
-            or self.leader != leader
+            or term != library.term
+            or library.role != FOLLOWER
+            or library.leader != leader
             or not self.log.state_durable
         ):
             return False

@@ -9,7 +9,7 @@ A journal that fails stops every group of the node at once, and nothing is tried
 import itertools
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
@@ -306,7 +306,7 @@ class Host:
         for one in self._replicas.values():
             one.group.link_up(peer)
             one.link(peer, up=True)
-        self._beat(peer)
+        self._beat([peer])
 
     def on_down(self, peer: str) -> None:
         logger.info("event=link_down peer=%s", peer)
@@ -370,14 +370,14 @@ class Host:
         now = self._clock.now_s()
         if now >= self._beat_at:
             self._beat_at = now + self._timing.heartbeat_s * 0.9
-            for peer in self._beats:
-                self._beat(peer)
+            self._beat(self._beats)
         self._tick_count += 1
         everyone = self._tick_count % QUIET_TICKS == 0
         for group_id in list(self._replicas if everyone else self._busy):
             one = self._replicas.get(group_id)
             if one is not None:
-                self._guarded(one.group, partial(self._mind, one))
+                quiet = group_id not in self._busy
+                self._guarded(one.group, one.group.timer if quiet else partial(self._mind, one))
             if self._busy.get(group_id, now) < now:
                 del self._busy[group_id]
         if now >= self._housekeeping_at and self.failed is None:
@@ -386,6 +386,9 @@ class Host:
 
     def _mind(self, one: Replica) -> None:
         one.group.timer()
+        self._tend(one)
+
+    def _tend(self, one: Replica) -> None:
         one.timer()
         if self.failed is None and not one.group.stopped:
             one.group.trim()  # followers may have caught up since the checkpoint
@@ -395,27 +398,32 @@ class Host:
     def _is_busy(self, group_id: int) -> None:
         self._busy[group_id] = self._clock.now_s() + BUSY_S
 
-    def _beat(self, peer: str) -> None:
-        table = tuple(
-            (group_id, group.term)
-            for group_id, group in sorted(self.groups.items())
-            if group.is_leader and peer in group.config.members
-        )
-        self._send_node(peer, self._beats[peer].beat(table, self._clock.now_s()))
+    def _beat(self, peers: Iterable[str]) -> None:
+        now = self._clock.now_s()
+        led: dict[str, list[tuple[int, int]]] = {peer: [] for peer in peers}
+        for group_id, group in sorted(self.groups.items()):
+            if group.is_leader:
+                for member in group.config.members:
+                    if member in led:
+                        led[member].append((group_id, group.term))
+        for peer, table in led.items():
+            self._send_node(peer, self._beats[peer].beat(tuple(table), now))
 
     def _keep_house(self) -> None:
-        """Look for damage, and take checkpoints where they keep an old journal file alive."""
+        """Tend quiet groups too, look for damage, and take checkpoints where they keep an old
+        journal file alive."""
         urgent: set[int] = set()
         if self.journal.stats.file_count > JOURNAL_FILES_CALM:
             urgent.update(self.journal.oldest_pinning_groups())
         for group_id, one in list(self._replicas.items()):
-            if not one.group.stopped:
-                self._guarded(one.group, partial(self._keep_group, one, urgent=group_id in urgent))
+            self._guarded(one.group, partial(self._keep_group, one, urgent=group_id in urgent))
 
     def _keep_group(self, one: Replica, *, urgent: bool) -> None:
-        self._look_for_damage(one.group)
-        if urgent:
-            one.checkpoint()
+        self._tend(one)
+        if not one.group.stopped:
+            self._look_for_damage(one.group)
+            if urgent:
+                one.checkpoint()
 
     def _look_for_damage(self, group: RaftGroup) -> None:
         damage = group.machine.damaged()
