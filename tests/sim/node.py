@@ -242,12 +242,18 @@ class SimNode:
         )
 
     def _main(self, process: Process) -> None:
+        """What a failed start has begun must not go on: the data is set aside for the process
+        after it."""
         try:
+            self._open(process)
+        except DamagedError as error:
             try:
-                self._open(process)
-            except DamagedError as error:
                 self._set_aside(process, error)
-                self._open(process)
+            except StorageError as failed:
+                self.cannot(f"set its data aside: {failed}")
+                return
+            self._end(refuses=True)
+            self.start()
         except StorageError as error:
             self.cannot(f"start: {error}")
 
