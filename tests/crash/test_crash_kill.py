@@ -44,17 +44,17 @@ def run_rounds(folder: Path, *, rounds: int, seed: int) -> None:
 
 
 def write_until_killed(data: Path, *, delay_s: float) -> dict[tuple[str, str], str]:
-    process = subprocess.Popen(
-        [sys.executable, str(WRITER), str(data), "write"], stdout=subprocess.PIPE
-    )
+    command = [sys.executable, str(WRITER), str(data), "write"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0)
     assert process.stdout is not None
-    first = process.stdout.readline()  # it is under load from here on
+    pipe = process.stdout.fileno()
+    parts = [os.read(pipe, 1 << 16)]  # it is under load from here on
     deadline = time.monotonic() + delay_s
-    parts = [first]
     while time.monotonic() < deadline:
-        parts.append(os.read(process.stdout.fileno(), 1 << 16))
+        parts.append(os.read(pipe, 1 << 16))
     process.kill()
-    parts.append(process.stdout.read())
+    while part := os.read(pipe, 1 << 16):
+        parts.append(part)
     process.stdout.close()
     process.wait()
     return parse(b"".join(parts).decode())
