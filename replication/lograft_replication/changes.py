@@ -41,6 +41,7 @@ class Changes:
             self._check_may_change()
             config = step()
             membership.check_step(self._core.config, config)
+            self._check_alive(config)
         except RefusedError as error:
             done(Refused(str(error), leader=self._core.library.leader))
             return
@@ -60,6 +61,19 @@ class Changes:
             raise RefusedError("an earlier leader may still serve; try again in a moment")
         if self._core.members.index > committed:
             raise RefusedError("another change of members is under way")
+
+    def _check_alive(self, config: Config) -> None:
+        """The voters there would be must have a majority that is alive: a change that the group
+        cannot survive can never be taken back."""
+        core = self._core
+        silent = [
+            peer for peer in config.voters if peer != core.node and not self._leader.hears(peer)
+        ]
+        if len(config.voters) - len(silent) < config.majority_count:
+            raise RefusedError(
+                f"of the voters {', '.join(config.voters)} the group would have no majority: "
+                f"nothing is heard of {', '.join(silent)}; replace those first"
+            )
 
     def _promoted(self, member: str) -> Config:
         log = self._core.log

@@ -80,6 +80,14 @@ class Leader:
         times = [self._progress[peer].confirmed_at for peer in core.other_voters]
         return lease.majority_time(core.clock.now_s(), times, core.config.majority_count)
 
+    def hears(self, peer: str) -> bool:
+        """Whether a member answered lately and its link is up."""
+        core = self._core
+        progress = self._progress.get(peer)
+        if progress is None or not core.port.linked(peer):
+            return False
+        return core.clock.now_s() - progress.confirmed_at <= core.timing.fallback_s
+
     @property
     def knows_all(self) -> bool:
         """All that was committed before this leadership is applied here."""

@@ -79,8 +79,9 @@ class Keeper:
             self._note(f"group {group_id} moves from {gone} to {came}")
 
     def resize(self, group_id: int) -> None:
-        """Want another number of voters, down to one; never while some data may be damaged."""
-        if any(node.is_damaged for node in self._nodes.values()):
+        """Want another number of voters, down to one; never while some data may be damaged, or a
+        member is lost: a voter fewer might then be one too few."""
+        if any(node.is_damaged for node in self._nodes.values()) or not self.is_whole(group_id):
             return
         names = sorted(self._nodes)
         count = self._rng.randint(1, len(names))

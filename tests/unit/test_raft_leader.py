@@ -368,12 +368,18 @@ def test_transfer_that_takes_too_long_is_given_up(desk: GroupDesk) -> None:
     assert desk.log.last_index == 3
 
 
+def confirm(desk: GroupDesk, *peers: str) -> None:
+    for peer in peers:
+        desk.group.confirmed(peer, desk.clock.now_s())
+
+
 def test_second_change_of_members_waits_for_the_first(desk: GroupDesk) -> None:
     outcomes: list[object] = []
     desk.group.add_learner("d", outcomes.append)
     assert [type(outcome) for outcome in outcomes] == [Refused]  # nothing is committed yet
     outcomes.clear()
     desk.ack(B)
+    confirm(desk, B)
     desk.group.add_learner("d", outcomes.append)
     desk.group.add_learner("e", outcomes.append)
     assert [type(outcome) for outcome in outcomes] == [Refused]
@@ -387,9 +393,11 @@ def test_learner_becomes_voter_only_when_it_is_near(desk: GroupDesk) -> None:
     outcomes: list[object] = []
     desk.links.add("d")
     desk.ack(B)
+    confirm(desk, B)
     desk.group.add_learner("d", outcomes.append)
     desk.sync()
     desk.ack(B)
+    confirm(desk, "d")
     outcomes.clear()
     desk.group.promote("d", outcomes.append)
     (refused,) = outcomes
@@ -405,6 +413,22 @@ def test_learner_becomes_voter_only_when_it_is_near(desk: GroupDesk) -> None:
     assert [type(outcome) for outcome in outcomes] == [Committed]
 
 
+def test_change_that_leaves_no_living_majority_is_refused(desk: GroupDesk) -> None:
+    """Once it is in the log, nothing could ever be decided again."""
+    desk.ack(B)
+    confirm(desk, B, C)
+    desk.links.discard(B)
+    desk.group.link_down(B)
+    outcomes: list[object] = []
+    desk.group.remove(C, outcomes.append)
+    (refused,) = outcomes
+    assert isinstance(refused, Refused)
+    assert "nothing is heard of b" in refused.reason
+    assert desk.group.config == Config((A, B, C))
+    desk.group.remove(B, outcomes.append)
+    assert desk.group.config == Config((A, C))
+
+
 def test_leader_does_not_remove_itself(desk: GroupDesk) -> None:
     desk.ack(B)
     outcomes: list[object] = []
@@ -416,6 +440,7 @@ def test_leader_does_not_remove_itself(desk: GroupDesk) -> None:
 
 def test_config_of_a_lost_leadership_is_rolled_back(desk: GroupDesk) -> None:
     desk.ack(B)
+    confirm(desk, B)
     desk.group.remove(C, lambda _outcome: None)
     assert desk.group.config == Config((A, B))
     desk.hear(C, Append(9, 2, 2, 1, ((b"\x20other", 3, 9),)))

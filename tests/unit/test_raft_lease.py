@@ -118,6 +118,7 @@ def test_members_do_not_change_while_an_earlier_leader_may_serve(tmp_path: Path)
     assert isinstance(refused, Refused)
     assert "may still serve" in refused.reason
     desk.pass_time(0.51)
+    desk.group.confirmed(B, desk.clock.now_s())
     desk.group.remove(C, outcomes.append)
     desk.sync()
     desk.ack(B)
