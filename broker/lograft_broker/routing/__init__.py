@@ -1,0 +1,1 @@
+"""Exchanges, bindings, and the way of a message through them."""
